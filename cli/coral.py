@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="are the scores an artefact of synthetic sound? The paper's check against natural recordings",
+    summary="check whether scores are an artefact of synthetic sound, as the paper does with natural recordings",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         opened = data_options.open_with_notes(options, spec, changes, recipes)
     except NothingAskedError as error:
-        helps = "; --set least_clips=N makes do with N clips of a count, at least 1" if error.lacks_clips else ""
+        helps = "; --set least_clips=N accepts N clips of a count, at least 1" if error.lacks_clips else ""
         if options.json:
             _print_json(reading, error.account, f"{error}{helps}")
             return
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> None:
         f"In total {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s "
         f"here, measured on a few clips, and {stored_megabytes(model, list(costs.values())):,.1f} MB of embeddings."
     )
-    print("The next command scores the baselines; the names of models go after `run`.")
+    print("The next command scores the baselines; add names of models after `run`.")
     if options.write is None:
         words = ["--data", options.data]
         if not changes.keys() <= data_groups(spec, data_options.wanted_recipes(spec, None))[-1].fields().keys():

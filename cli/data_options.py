@@ -77,7 +77,7 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
     if options.data is None and not values:
         return DataSpec(data=f"preset:{data}")
     if "preset" in values and spec.reading.kind == "preset":
-        raise InputError(f"--data {options.data} is a preset, and --preset {values['preset']} another one; give one")
+        raise InputError(f"--data {options.data} and --preset {values['preset']} are different presets; give one")
     return spec
 
 
@@ -115,7 +115,7 @@ def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | 
 def opened_request_data(
     options: argparse.Namespace, spec: DataSpec, changes: Mapping[str, Any], tasks: list[Task] | None
 ) -> tuple[Data, list[Task]]:
-    """The requested data, and the tasks to score on them.
+    """Return the requested data and the tasks to score on them.
 
     Args:
         options: with the arguments of `add_data` and `arguments.add_tasks`.
@@ -241,7 +241,7 @@ def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
 
 
 def why_not_scored(task: Task, data: Data) -> str:
-    """Why a task cannot score data; empty where it can."""
+    """Return why a task cannot score data; empty if it can."""
     from audio_compositionality.tasks.base import TaskError
 
     if task.info.recipe not in data.recipes:

@@ -19,8 +19,8 @@ interrupted push, and without differences nothing is committed.
 The token is HF_TOKEN, or the one saved by `hf auth login`. It needs the role write, or, if fine-grained, write access
 to the repositories of ORG.
 
---rehearse publishes nothing: it goes through a first publication in its order, and says of each step what it would do
-or what stands in its way. docs/how-to/hub.md describes the steps.
+--rehearse publishes nothing: it goes through the steps of a first publication, and prints what each would do or why it
+would fail. docs/how-to/hub.md describes the steps.
 """
 
 _EXAMPLES = """\
@@ -164,7 +164,7 @@ def _push_leaderboard(options: argparse.Namespace, how: dict[str, Any]) -> None:
     tasks = arguments.chosen_tasks(options)
     if tasks is not None and not presets:
         raise InputError(
-            "--tasks and --benchmark name what baselines are scored by, and none are scored: leave them out"
+            "--tasks and --benchmark only affect the scoring of baselines, and none are scored: leave them out"
         )
     if options.results:
         arguments.check_results(options.results)

@@ -1,4 +1,4 @@
-"""`rescore`: stored answers of anybody, scored anew."""
+"""`rescore`: score existing answers of any program again."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.sounds.published.question_sets import Rule
 
 _DESCRIPTION = """\
-Score stored answers anew; no model is run. Each answer is scored by the matcher of this project, by a benchmark's own
-published rule, and as its log counts it, side by side, and every answer on which they disagree is listed. ANSWERS is
+Score existing answers again; no model is run. Each answer is scored by the matcher of this project, by a benchmark's
+published rule, and as its log counts it. Every answer on which these disagree is listed. ANSWERS is
 
   a log of lmms-eval   *_samples_TASK.jsonl, of --log_samples
   a log of inspect_ai  .eval or .json
@@ -30,8 +30,8 @@ published rule, and as its log counts it, side by side, and every answer on whic
   results              of this project: a folder, a JSON file, a submission
 
 --data gives the questions, their options and right answers. A log that has these, lettered in its prompts, needs none.
-The first lines state which column was read as what, and how many answers were used. Of several columns, one that equals
-the right answers is never taken for the model's. The exit status is 1 where no answer could be scored.
+The first lines state which columns were read, and how many answers were used. A column that equals the right answers is
+never taken for the model's. The exit status is 1 if no answer could be scored.
 """
 
 _EXAMPLES = """\
@@ -42,7 +42,7 @@ _EXAMPLES = """\
   audio-compositionality rescore logs/2026-11-23_mmau.eval --data mmau:MMAU
       the questions and the rule of the user's copy
   audio-compositionality rescore results
-      the stored answers of all results of a folder
+      the cached answers of all results of a folder
 """
 
 
@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="SPEC",
-        help="the questions: a table, NAME:PATH of a published benchmark, a built folder or preset; of results, as "
-        "`verify` takes it",
+        help="the questions: a table, NAME:PATH of a published benchmark, a built folder or preset; for results, as "
+        "in `verify`",
     )
     parser.add_argument(
         "--rule",
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--answers",
         dest="column",
         metavar="COLUMN",
-        help="column of a table with the model's answers; default the only one whose heading is one of answers",
+        help="column of a table with the model's answers; default: the only column with a usual heading of answers",
     )
     parser.add_argument(
         "--in-order", action="store_true", help="the answers have no ids, and are in the order of the questions"
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--numbers",
         choices=("from-0", "from-1", "text"),
-        help="answers such as 2 are numbers of options, counted from 0 or 1, or texts; default where it is certain",
+        help="read answers such as 2 as numbers of options, counted from 0 or 1, or as texts; default: if certain",
     )
     add_settings(parser)
     data_options.add_skip_invalid(parser)
@@ -89,9 +89,9 @@ def run(options: argparse.Namespace) -> int:
             raise InputError(f"no answers at {path}: there is no such file or folder")
     arguments.check_output(options.cache, "--cache")
     if options.set and options.data is None:
-        raise InputError("--set is of --data; give the questions, or leave it out")
+        raise InputError("--set changes --data, which is missing; give --data, or leave out --set")
     if options.in_order and options.data is None:
-        raise InputError("--in-order takes the questions of --data in their order; give them, or leave it out")
+        raise InputError("--in-order needs --data, whose order the answers have; give --data, or leave out --in-order")
     arguments.check_file(options.out)
     if options.out is not None and options.out.suffix not in (".csv", ".json"):
         raise InputError(f"--out is {str(options.out)!r}; it ends in .csv or .json")
@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _rule(options: argparse.Namespace) -> tuple[str, Rule] | None:
-    """The published rule, with the name of its benchmark; None where none is asked for, or the data have none.
+    """Return the published rule, with the name of its benchmark; None if none is requested, or the data have none.
 
     Raises:
         InputError: there is no benchmark of that name, or it has no rule.
@@ -158,7 +158,7 @@ def _rows(options: argparse.Namespace, ids: list[str]) -> list[Row]:
 
 
 COMMAND = Command(
-    summary="stored answers of anybody, scored anew: by our matcher, a benchmark's rule, and as their log counts",
+    summary="score existing answers again: by our matcher, by a benchmark's rule, and as their log counts",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -119,9 +119,7 @@ class Request:
         for name in self.how.settings:
             having = [task.info.name for task in tasks if name in task.spec.model_fields]
             if having and not any(task.info.name in having for task in done):
-                raise InputError(
-                    f"{name} is a setting of {listed(having)}, which none of the named models can be scored on"
-                )
+                raise InputError(f"{name} is a setting of {listed(having)}, and no named model does these tasks")
         if not any("answer" in model.abilities for model in models):
             for name in sorted(self.of_models & _OF_ANSWERS):
                 raise InputError(f"{name} only affects audio language models; no named model is one")

@@ -37,19 +37,19 @@ OPTIONS = ("stages", "preset", "rows", "init", "batch_size", "seed")
 
 _DESCRIPTION = """\
 Train an audio-text model in stages: contrastive; then with hard negatives, false captions of the same words (hard);
-and, where --stages has it, with texts of parts of the clip as positives (modular).
+and, if --stages has it, with texts of parts of the clip as positives (modular).
 
 OUT becomes a folder for `evaluate`: the model of the last step, best/ with the model of the highest validation score,
 settings.yaml, training.json, log.csv, evaluations.csv and a card. The same command resumes an interrupted run.
-docs/how-to/training.md has the rest.
+See docs/how-to/training.md.
 """
 
 _EXAMPLES = """\
   audio-compositionality train --out my-clap
-      a small model from fresh weights on scenes that are rendered on the fly; nothing is downloaded. A first try takes
-      a minute: --stages contrastive:50,hard:50 --rows 500
+      a small model from random weights on scenes that are rendered on the fly; nothing is downloaded. For a first try
+      of a minute, add --stages contrastive:50,hard:50 --rows 500
   audio-compositionality train --init laion-clap --batch-size 64 --set train=last --set chunk=16 --out tuned
-      continue from a pretrained model, with the last layers of both towers alone; 16 clips in memory at a time
+      continue from a pretrained model, training only the last layers of both towers; 16 clips in memory at a time
 """
 
 
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--init",
         metavar="NAME|DIR|HUB_ID",
-        help="initial weights: tiny, small towers with fresh weights (default), tiny-clap, or a CLAP",
+        help="initial weights: tiny, small towers with random weights (default), tiny-clap, or a CLAP",
     )
     parser.add_argument(
         "--align",
@@ -80,12 +80,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stages", metavar="KIND:STEPS,...", help="kinds are contrastive, hard and modular")
     parser.add_argument("--rows", metavar="N", help="number of training rows; default: all")
     parser.add_argument("--batch-size", metavar="N", help="rows per batch, over all processes; default 48")
-    parser.add_argument("--seed", metavar="N", help="seed of fresh weights and of every random draw; default 0")
+    parser.add_argument("--seed", metavar="N", help="seed of random weights and of every random draw; default 0")
     arguments.add_device(parser)
     parser.add_argument(
         "--ablations",
         action="store_true",
-        help="also train without each stage, in other orders and with fewer positives; one table, DIR/ablations.md",
+        help="also train without each stage, in other orders and with fewer positives; writes DIR/ablations.md",
     )
     parser.add_argument(
         "--seeds", metavar="N[,N...]", help="seeds of the trainings of --ablations; default: --seed alone"
@@ -164,7 +164,7 @@ def run(options: argparse.Namespace) -> None:
     if options.push is None:
         for name in ("private", "dry_run"):
             if getattr(options, name):
-                raise InputError(f"--{name.replace('_', '-')} is about publishing: give --push ORG/NAME too")
+                raise InputError(f"--{name.replace('_', '-')} only affects publishing: give --push ORG/NAME too")
     else:
         from audio_compositionality.training.run_folder import model_repository
 
@@ -177,7 +177,7 @@ def run(options: argparse.Namespace) -> None:
         _compare(options, settings, learnt)
         return
     if options.seeds is not None:
-        raise InputError("--seeds are of --ablations; a training has one --seed")
+        raise InputError("--seeds only affects --ablations; a training has one --seed")
     # Before the import of the code that opens data and models, which takes seconds.
     check_out(options.out, settings)
     trained = _train(options, settings, learnt, changes, machine)
@@ -292,12 +292,12 @@ def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str
         for name in ("rows", "recipe"):
             if name in values:
                 raise InputError(
-                    f"{name} is about rendered or built data; for recordings, --set train_rows=N sets the number"
+                    f"{name} only affects rendered or built data; for recordings, --set train_rows=N sets the number"
                 )
         values.pop("preset", None)
     if options.align is not None:
         if options.init is not None:
-            raise InputError(f"--align {options.align} starts from fresh weights and excludes --init {options.init}")
+            raise InputError(f"--align {options.align} starts from random weights and excludes --init {options.init}")
         values["init"] = f"{ALIGN}{options.align}"
     file: dict[str, Any] = {} if options.settings is None else read_yaml(options.settings)
     data = options.data or file.get("data") or DATA
@@ -320,7 +320,7 @@ def _train(
         from audio_compositionality.training.data import published_training
 
         if learnt.spec is None or learnt.spec.audio is None:
-            raise InputError(f"the sound of the tables {settings.data} is elsewhere: give --set audio=FOLDER")
+            raise InputError(f"the tables {settings.data} have no sound files: give --set audio=FOLDER")
         data = published_training(learnt.tables, Path(learnt.spec.audio), skip_missing=options.skip_invalid)
     elif learnt.spec is not None:
         from audio_compositionality.training.data import training_recipes
@@ -344,7 +344,7 @@ def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom
     lines, model = [f"{out} holds the model of step {position.total:,}."], out
     if position.best is not None:
         lines.append(
-            f"{out / 'best'} holds the model of the highest score, {position.best:.3f}, of step {position.best_step:,}."
+            f"{out / 'best'} holds the model with the best score, {position.best:.3f}, at step {position.best_step:,}."
         )
         model = out if position.best_step == position.total else out / "best"
     # --set may change the training rows; the test items have other settings.
@@ -354,7 +354,7 @@ def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom
 
 
 COMMAND = Command(
-    summary="train an audio-text model to hear compositionality",
+    summary="train an audio-text model on the composition of sounds",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

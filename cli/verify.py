@@ -21,8 +21,7 @@ submissions, or a local result file, whose embeddings or answers are read from t
   not verified   a number differs, or embeddings or answers are missing or belong to other clips, questions or data
 
 Verification does not prove that embeddings and answers come from the named model and were not made up from the labels:
-only the submitter states that. The exit status is 0 if all are verified, 1 if one is not, 2 if
-one cannot be read.
+only the submitter states that. The exit status is 0 if all are verified, 1 if one is not, 2 if one cannot be read.
 """
 
 _EXAMPLES = """\
@@ -90,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    summary="recompute results from their embeddings or answers: do they hold what they claim?",
+    summary="recompute results from their embeddings or answers, and compare the scores",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -623,7 +623,7 @@ class Checker:
     def round(self) -> list[CheckOutcome]:
         """One round: an entry that main has without a verification, then one of each author's pull requests.
 
-        Where there is more, the next round is at once; new commits of checked pull requests are looked for in rounds
+        If more remains, the next round starts at once; new commits of checked pull requests are looked for in rounds
         that are an interval apart.
 
         Raises:

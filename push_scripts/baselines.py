@@ -66,10 +66,10 @@ def missing_baselines(
     hub: Hub | None = None,
     device: str | None = None,
 ) -> MissingBaselines:
-    """Find the results that a leaderboard lacks of the baselines by which tasks judge models; nothing is scored.
+    """Return the results of the tasks' baselines that a leaderboard lacks; nothing is scored.
 
-    They are those that `run` scores beside models: the common ones, those that describe the inputs plainly, and the
-    controls that a task names and that are no twins.
+    `run` scores the same baselines: the common ones, acoustic or text baselines of the inputs, and the controls that a
+    task names and that are no twins.
 
     Args:
         org: organisation or user that the leaderboard belongs to.

@@ -88,14 +88,7 @@ ALLOWED = {
 }
 """Hits that are right: the start of a path and the words of the hit, with the reason."""
 
-AT_MOST: dict[str, int] = {
-    "api": 2,
-    "bridges": 9,
-    "cli": 30,
-    "evaluator": 239,
-    "leaderboard": 55,
-    "push_scripts": 14,
-}
+AT_MOST: dict[str, int] = {}
 """Hits by folder, which only fall: lower a number when texts are rewritten."""
 
 WORDS = "|".join(PATTERNS).replace(" ", r"\s+")

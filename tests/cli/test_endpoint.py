@@ -253,9 +253,9 @@ def test_a_detector_of_the_user_s_own(server, evaluate, detector, tmp_path):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("heard-as-text:cascade", "named heard-as-text:DETECTOR:MODEL"),
-        ("heard-as-text:", "named heard-as-text:DETECTOR:MODEL"),
-        ("heard-as-text:cascade:", "named heard-as-text:DETECTOR:MODEL"),
+        ("heard-as-text:cascade", "expected heard-as-text:DETECTOR:MODEL"),
+        ("heard-as-text:", "expected heard-as-text:DETECTOR:MODEL"),
+        ("heard-as-text:cascade:", "expected heard-as-text:DETECTOR:MODEL"),
         ("heard-as-text:nowhere.py:Mine:cascade", "there is no file"),
         ("heard-as-text:cascade:nothing-of-that-name", "unknown model"),
         ("heard-as-text:cascade:endpoint:tiny@https://me:geheim@host/v1", "without user, password"),
@@ -271,7 +271,7 @@ def test_names_that_are_none_are_refused_before_anything_is_loaded_or_shown(name
 
 
 def test_what_detects_or_reads_nothing_is_refused(detector):
-    with pytest.raises(ModelError, match="'first' detects no events"):
+    with pytest.raises(ModelError, match="'first' cannot detect events"):
         load_model("heard-as-text:first:first")
     for reader in ("cascade", "oracle", "downsample", f"heard-as-text:{detector}:first"):
         with pytest.raises(ModelError, match="cannot read detected events"):

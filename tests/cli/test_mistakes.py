@@ -97,7 +97,7 @@ MODELS = [
 
 VALUES = [
     ("run --batch-size 1000", "batch_size is 1000; it must be a whole number from 1 to 64"),
-    ("evaluate random --set seeds=x", "seeds are 'x'; give the number of fits"),
+    ("evaluate random --set seeds=x", "seeds is 'x'; give the number of fits"),
     ("evaluate random --seeds 1 --set seeds=2", "--seeds and --set seeds=... are both given"),
     ("evaluate random --set max_steps", "--set is 'max_steps'; it takes NAME=VALUE"),
     ("evaluate random --set seed=1 --set seed=2", "--set has seed twice"),
@@ -115,7 +115,7 @@ VALUES = [
 ]
 
 DATA = [
-    ("evaluate random --data mini --preset full", "is a preset, and --preset full another one; give one"),
+    ("evaluate random --data mini --preset full", "--data mini and --preset full are different presets; give one"),
     ("evaluate random --preset full --set preset=mini", "--preset and --set preset=... are both given; give one"),
     (
         "evaluate random --data mini --data full",
@@ -209,7 +209,7 @@ LABELS = [
 
 MODELS_THAT_ANSWER = [
     ("evaluate first --set prompt=raeson", "prompt is 'raeson'; it is one of direct, text, reason: did you mean"),
-    ("run first --set prompt=reason --set scoring=letters", "the prompt 'reason' has a model write its reasons first"),
+    ("run first --set prompt=reason --set scoring=letters", "the prompt 'reason' asks for reasoning first"),
     ("evaluate random --tasks a_coat --set prompt=reason", "prompt"),
     ("evaluate rms --tasks a_coat --set spread=true", "spread only affects audio language models"),
     ("evaluate rms --tasks a_coat --set temperature=none", "temperature only affects models behind a server"),

@@ -97,7 +97,7 @@ def test_the_first_lines_state_what_was_read_and_options_say_what_cannot_be_told
             ("dog", "1.0"),
             ("dog", "1.0"),
         ]
-    assert "--in-order takes the questions of --data" in refused("rescore", numbers[0], "--in-order")
+    assert "--in-order needs --data" in refused("rescore", numbers[0], "--in-order")
 
 
 def test_questions_need_no_sound_to_score_their_answers(run, refused, tmp_path, monkeypatch, capsys):

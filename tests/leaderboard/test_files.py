@@ -35,7 +35,7 @@ def test_its_card_says_how_it_is_run():
     colours = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
     assert {card["colorFrom"], card["colorTo"]} <= colours
     assert card["license"].lower() == PROJECT["license"].lower()
-    assert re.search(r"submitter's\s+word", text)
+    assert re.search(r"only\s+the\s+submitter\s+states", text)
 
 
 def test_an_installed_package_is_required_by_its_version(monkeypatch):

@@ -129,7 +129,7 @@ def test_of_data_that_are_no_preset_there_is_no_diversity(board, plots):
     drawing = plots.draw("c", [board.add("org/one"), board.add("org/two", 1)], "a_coat")
     assert drawing.boxes is not None
     assert drawing.diversity is None
-    assert "those of no preset" in " ".join(drawing.notes)
+    assert "not a preset" in " ".join(drawing.notes)
 
 
 def test_a_damaged_file_and_samples_of_other_data_are_left_out_and_fewer_are_told(board, plots, drawn, of_mini):

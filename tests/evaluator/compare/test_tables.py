@@ -71,7 +71,7 @@ def test_a_score_stands_beside_its_chance_and_its_trivial_the_larger_first():
     assert null_note(_row(text, values), text, info) == "chance of text 0.250\ntrivial baseline of text 0.125"
     assert null_note(_row(text, {"chance_text": 0.25}), text, info) == "chance of text 0.250"
     (legend,) = nulls_legend([group], info, shown_too=True)
-    assert "the larger where there are two: chance of group" in legend
+    assert "the larger if there are two: chance of group" in legend
     assert "trivial baseline of group, group of captions with the clips of other items" in legend
     assert least_of(group, info, values)[1] == 1 / 6
     values["trivial_group"] = 0.41

@@ -168,7 +168,7 @@ def test_their_group_stands_beside_its_trivial_and_not_beside_chance_alone(guess
         note = table.rows[place].cells[column].note
         assert f"trivial baseline of group {trivial:.3f}" in note
         assert "chance" not in note.split("trivial baseline of group")[0]
-        assert any("the larger where there are two" in sentence for sentence in table.legend)
+        assert any("the larger if there are two" in sentence for sentence in table.legend)
     group = overviews(guessed)[0]
     assert group.chance is None
     (line,) = group.lines

@@ -107,7 +107,7 @@ def test_what_cannot_be_submitted_says_what_to_do(make, made, small_data, tiny_d
     with monkeypatch.context() as patched:
         patched.setitem(vars(small_data.configuration("a_coat")), "rows_digest", "0" * 64)
         with pytest.raises(
-            ResultError, match=r"its rows have the digest \w{12}…, .* now 000000000000…. Score it again"
+            ResultError, match=r"its rows have the digest \w{12}…, .* now have 000000000000…. Score it again"
         ):
             make()
     monkeypatch.setattr(making, "FILE_LIMITS", {"embeddings.safetensors": 1_151})

@@ -125,7 +125,7 @@ def false_claims(made, of_texts, answered, questions):
     yield with_json(files, intervals={}), "its intervals are not those that its task has"
     yield claiming(files, null=result.measures["null"] - 1e-5), "null is"
     yield claiming(files, null=None), "null is"
-    yield claiming(files, top1=None), "the interval of top1 is"
+    yield claiming(files, top1=None), "the interval of top1 does not match"
     yield claiming(guessed, absent=0.0), "absent is"
     yield claiming(files, praise=1.0), "its measures are not those that its task has"
     yield with_samples(files, ab_1=None), columns
