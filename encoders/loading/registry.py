@@ -97,12 +97,7 @@ def load_model(
 
 
 def _load(
-    given: object,
-    device: str | torch.device | None,
-    options: EncoderOptions,
-    seed: int,
-    *,
-    hears_only: bool = False,
+    given: object, device: str | torch.device | None, options: EncoderOptions, seed: int, *, hears_only: bool = False
 ) -> Model:
     """Load a model from a name, with one branch for each form, or from an object; `hears_only` takes the audio encoder
     of an audio language model."""
