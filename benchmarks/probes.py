@@ -65,7 +65,7 @@ def run(_: argparse.Namespace) -> None:
 
 
 def _single_sources() -> tuple[list[Any], Floats]:
-    """Rows of the single sources, and their embeddings."""
+    """Return the rows of the single sources, and their embeddings."""
     from audio_compositionality.encoders.loading.registry import load_model
     from audio_compositionality.evaluator.run.embeddings import embed_configuration
     from audio_compositionality.evaluator.run.options import RunOptions
@@ -85,7 +85,7 @@ def _folds(fold: NDArray[np.int64]) -> list[Fold]:
 
 
 def _next_pitch(z: Floats, pitch: Floats, contexts: Sequence[Any]) -> tuple[Floats, Floats, list[Fold]]:
-    """z beside the level of each clip, one-hot; the step to the next pitch; and one fold."""
+    """Return z with the one-hot level of each clip; the step to the next pitch; and one fold."""
     place = {(context, level): row for row, (context, level) in enumerate(zip(contexts, pitch, strict=True))}
     levels = np.unique(pitch)
     start, end = np.array(

@@ -50,7 +50,7 @@ ABILITIES = {
     "score": ("score_options", "score given answers"),
     "learn": ("learn", "learn from questions"),
     "events": ("detect_events", "detect events"),
-    "labels": ("", "read labels in place of sound"),
+    "labels": ("", "read labels instead of sound"),
     "read": ("", "answer without a clip"),
 }
 """The abilities of models: name -> the method that implements it (empty if none) and a verb for messages."""

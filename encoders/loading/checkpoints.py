@@ -224,7 +224,7 @@ class Checkpoint(ModelSource):
         if wanted is not None and not isinstance(extractor, wanted):
             raise ModelError(
                 f"'{self.name}' (model type '{self.config.model_type}') has a {type(extractor).__name__}; it "
-                f"needs a {wanted.__name__}"
+                f"needs the class {wanted.__name__}"
             )
         return extractor
 

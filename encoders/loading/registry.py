@@ -97,12 +97,7 @@ def load_model(
 
 
 def _load(
-    given: object,
-    device: str | torch.device | None,
-    options: EncoderOptions,
-    seed: int,
-    *,
-    hears_only: bool = False,
+    given: object, device: str | torch.device | None, options: EncoderOptions, seed: int, *, hears_only: bool = False
 ) -> Model:
     """Load a model from a name, with one branch for each form, or from an object; `hears_only` takes the audio encoder
     of an audio language model."""
@@ -116,9 +111,7 @@ def _load(
     twin = None if name.twin is None else Twin(name.twin, seed)
     local = Path(path).expanduser() if path else None
     if listing is not None and not path and Path(plain, "config.json").is_file():
-        warnings.warn(
-            f"'{plain}' loads the listed model; to load the folder of this name, pass './{plain}'", stacklevel=3
-        )
+        warnings.warn(f"'{plain}' loads the listed model; for the folder, pass './{plain}'", stacklevel=3)
     if form == "endpoint":
         from ..language_models.endpoint import load_endpoint
 
@@ -141,9 +134,7 @@ def _load(
     elif listing is not None and listing.source is None:
         if twin is not None or local is not None:
             asked = f"{twin.kind.prefix}{plain}" if twin is not None else plain
-            raise ModelError(
-                f"'{asked}': '{listing.name}' is a baseline without weights, so it has no twin and takes no path"
-            )
+            raise ModelError(f"'{asked}': '{listing.name}' has no weights, so it takes no twin and no path")
         if encoder_options(options) != DEFAULT_OPTIONS:
             raise ModelError(f"'{plain}' is a baseline without weights: it takes no layer, pooling or precision")
         assert listing.make is not None

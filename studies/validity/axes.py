@@ -43,14 +43,14 @@ READS = {
     "informativeness": ("rate_informativeness", "amplitude_informativeness"),
     "disentanglement": ("rate_over_timbre_unseen",),
 }
-"""Numbers that loudness and its changes suffice for."""
+"""Numbers for which loudness and its changes suffice."""
 
 CANNOT_READ = "rate_binding"
 
 
 def read_from_levels(data: AxesMaterial) -> list[Check]:
-    """A level meter on rendered sound: it reads rate and amplitude, also on timbres absent from its probe's training,
-    but not which of two sources has which rate."""
+    """Check a level meter on rendered sound: rate and amplitude can be read, also on timbres absent from the probe's
+    training, but not which of two sources has which rate."""
     single, seed = load_recipe("factors"), data.seed
     settings = single.presets["mini"].changed(**{"seed": seed, **data.plan.factors})
     rendering = single.render(settings)
@@ -72,7 +72,7 @@ def read_from_levels(data: AxesMaterial) -> list[Check]:
 
 
 def _embedded(names: Sequence[str], rendering: Any, places: Iterable[int]) -> list[np.ndarray]:
-    """Embeddings of the clips of some rows by each of the models; each clip is rendered once."""
+    """Return embeddings of the clips of some rows by each of the models; each clip is rendered once."""
     models: list[Any] = [load_model(name) for name in names]
     found: list[list[np.ndarray]] = [[] for _ in models]
     for place in places:
@@ -83,7 +83,7 @@ def _embedded(names: Sequence[str], rendering: Any, places: Iterable[int]) -> li
 
 
 def _at_chance(name: str, embeddings: np.ndarray, rows: Any) -> Check:
-    """A score of 0, give or take three standard errors over the contexts of clips."""
+    """Check for a score of 0, within three standard errors over the contexts of clips."""
     info = load_task(CANNOT_READ).info
     scores = scored(CANNOT_READ, rows, Outputs(clips=embeddings), probes=list(BOTH))
     column = scores.columns[str(info.judge.column)]
@@ -103,7 +103,7 @@ Heard = Callable[[Floats, Row], Floats]
 
 
 def cheats(data: AxesMaterial) -> list[Check]:
-    """Constant, level, hash, samples, and an oracle of the labels, in all scores that rank."""
+    """Check a constant, level, hash, samples, and an oracle of the labels in all ranking scores."""
     settings = TransformSpec(seed=data.seed, bases=BASES, untransformed=0, duration=1, rate_range=(2, 6))
     rendering = load_recipe("transforms").render(settings)
     rows = list(rendering.rows)
@@ -128,7 +128,7 @@ def cheats(data: AxesMaterial) -> list[Check]:
             assert value is not None
             checks.append(near(subject, heading(name, ranked), expected, float(value), max(spread, 1e-9)))
             if subject == "level":
-                # For contrast: the reason why nothing is ranked by it.
+                # For contrast: this is why no task ranks by it.
                 plain = scores.measures["invariance" if name == "onset_invariance" else "reverb_invariance"]
                 assert plain is not None
                 checks.append(
@@ -138,14 +138,14 @@ def cheats(data: AxesMaterial) -> list[Check]:
 
 
 def _direction(content: bytes) -> Floats:
-    """A random vector for each content."""
+    """Return a random vector that depends on the content."""
     digest = hashlib.sha256(content).digest()
     direction: Floats = np.random.default_rng(int.from_bytes(digest[:8], "big")).standard_normal(HASH_DIM)
     return direction
 
 
 def _oracle(clip: Floats, row: Row) -> Floats:
-    """The sum of a random vector for each label of each source, except its amplitude."""
+    """Return the sum of a random vector for each label of each source, except its amplitude."""
     labels = [source[f"{factor}_label"] for source in row["metadata"] for factor in ("timbre", "pitch", "rate")]
     total: Floats = np.sum([_direction(label.encode()) for label in labels], axis=0)
     return total
@@ -158,7 +158,8 @@ ENTANGLEMENT = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 """Shares of the direction of a number that depend on the timbre."""
 
 FAINT = 0.02
-"""Share of noise beside the entanglement: without noise a probe finds even the smallest common part of all timbres."""
+"""Share of noise added to the entanglement: without noise a probe finds even the smallest common part of all
+timbres."""
 
 STAYS = 0.05
 """How far informativeness may fall along the dial of entanglement. Our choice."""
@@ -180,11 +181,11 @@ _DEAF = ("invariance", "transform_disentanglement")
 """Tasks in which a transform must change nothing, so that the encoder without noise is perfect."""
 
 _OVERSHOOTS = (("equivariance", "r_equivariance"), ("transform_equivariance", "r_equivariance"))
-"""Scores that fall below 0 where training data are few."""
+"""Scores that fall below 0 if training data are few."""
 
 
 def turn_noise(data: AxesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Every score from the perfect encoder to noise."""
+    """Measure every score from the perfect encoder to noise."""
     levels = thinned(NOISE, data.plan.every)
     values: dict[tuple[str, str], list[float]] = {score: [] for score in _FALLING}
     beside: list[Check] = []
@@ -221,7 +222,8 @@ def _noisy(level: float, seed: int, *, deaf: bool) -> Encoder:
 
 
 def expected_invariance(data: AxesMaterial, share: float) -> float:
-    """The invariance of a deaf and noisy encoder: 1 - 2σ²/(S + 2σ²), S the mean squared distance of two signals."""
+    """Return the invariance of a deaf and noisy encoder: 1 - 2σ²/(S + 2σ²), S the mean squared distance of two
+    signals."""
     clips = data.clips["transforms"]
     copied = np.isin(clips.groups, clips.groups[clips.changed]) & ~clips.changed & ~clips.candidates
     signal = clips.deaf[copied]

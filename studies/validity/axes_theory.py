@@ -28,14 +28,14 @@ NUMBERS = FACTORS[1:]
 """Factors whose levels are numbers."""
 
 ROTATED = 1e-6
-"""Tolerance for rounding of a closed form beside a shift of several lengths."""
+"""Tolerance for rounding of a closed form with a shift of several lengths."""
 
 BLIND = 0.02
-"""The largest r_equivariance of an encoder to a change that it does not hear, however few the data."""
+"""The largest r_equivariance of an encoder to a change that does not affect it, however few the data."""
 
 
 def perfect(data: AxesMaterial) -> list[Check]:
-    """The perfectly disentangled encoder: everything is read, predicted and transferred."""
+    """Check the perfectly disentangled encoder: everything is read, predicted and transferred."""
     subject, rows = "additive by factor", data.clips["factors"].rows
 
     def additive(clips: make.Clips) -> make.Floats:
@@ -82,7 +82,7 @@ def perfect(data: AxesMaterial) -> list[Check]:
 
 
 def entangled(data: AxesMaterial) -> list[Check]:
-    """Random sums of products of factors: still read where contexts are known, not where levels are new."""
+    """Check random sums of products of factors: they can be read in known contexts, but not for new levels."""
     subject, share = "random quadratic, 0.9", 0.9
 
     def encoder(clips: make.Clips) -> make.Floats:
@@ -99,7 +99,7 @@ def entangled(data: AxesMaterial) -> list[Check]:
 
 
 def energy_only(data: AxesMaterial) -> list[Check]:
-    """An encoder that knows the level of the sum: the amplitude of a single source, and nothing else."""
+    """Check an encoder of the level of the sum: it holds the amplitude of a single source, and nothing else."""
     subject = "energy only"
     read = data.measures("informativeness", make.energy)
     moved = data.measures("equivariance", make.energy)
@@ -122,7 +122,7 @@ def energy_only(data: AxesMaterial) -> list[Check]:
 
 
 def deaf(data: AxesMaterial) -> list[Check]:
-    """Copies at the places of their originals."""
+    """Check an encoder that embeds copies exactly as their originals."""
     subject = "ignores transforms"
 
     def encoder(clips: make.Clips) -> make.Floats:
@@ -155,7 +155,7 @@ def deaf(data: AxesMaterial) -> list[Check]:
 
 
 def blind(data: AxesMaterial) -> list[Check]:
-    """Encoders that do not hear the change, plus noise: knowing the parameter is worth nothing."""
+    """Check encoders that ignore the change, plus noise: knowing the parameter does not help."""
     moved = data.measures("transform_equivariance", lambda clips: make.blind_to_strength(clips, data.seed))
     checks = []
     # No score may be above 0; the probe's loss to chance with few clips is a finding.
@@ -188,7 +188,7 @@ def _unhearing(data: AxesMaterial, factor: str) -> Encoder:
 
 
 def random(data: AxesMaterial) -> list[Check]:
-    """Noise: nothing is read, predicted, transferred or kept, and nothing is nearer than by chance."""
+    """Check noise: nothing is read, predicted, transferred or kept, and nothing is nearer than by chance."""
     subject, allowed = "noise", data.plan.tolerance
 
     def encoder(clips: make.Clips) -> make.Floats:
@@ -237,7 +237,7 @@ def random(data: AxesMaterial) -> list[Check]:
 
 
 def constant(data: AxesMaterial) -> list[Check]:
-    """One embedding for everything: every score is 0, and none is NaN."""
+    """Check one embedding for everything: every score is 0, and none is NaN."""
     subject = "constant"
     checks = []
     for task in axes_tasks():
@@ -250,8 +250,8 @@ def constant(data: AxesMaterial) -> list[Check]:
 
 
 def moved_in_space(given: AxesMaterial) -> list[Check]:
-    """Rotated, × 1,000 and shifted: all scores have to stay, except plain cosines, which depend on the origin by
-    design."""
+    """Check embeddings rotated, × 1,000 and shifted: all scores must stay, except plain cosines, which depend on the
+    origin by design."""
     # Whether a probe depends on them does not depend on the number of clips.
     data, seed = AxesMaterial(SMALL, given.seed), given.seed
     checks = []

@@ -101,7 +101,7 @@ def thinned(levels: Sequence[float], every: int) -> tuple[float, ...]:
 
 
 def scored(task: str, rows: Sequence[DataRow], outputs: Outputs, **requested: Any) -> Scores:
-    """Return the scores of a task for outputs of a model on rows of its recipe, with settings in place of defaults."""
+    """Return the scores of a task for outputs of a model on rows of its recipe, with settings instead of defaults."""
     chosen = load_task(task)
     return chosen.score(rows, outputs, chosen.settings(rows, requested), "cpu", False)
 

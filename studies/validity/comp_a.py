@@ -56,8 +56,8 @@ class CaptionPlan:
     """The amount of measurement.
 
     Attributes:
-        items: of order, and of attributes.
-        models: random ones that are averaged.
+        items: numbers of items of order and of attributes.
+        models: number of random models that are averaged.
         every: step between the measured levels of a dial, whose ends are always measured.
     """
 
@@ -74,7 +74,7 @@ Facts = frozenset[tuple[str, ...]]
 
 
 def heard_facts(events: Sequence[Mapping[str, Any]]) -> Facts:
-    """The facts of a clip, from its events."""
+    """Return the facts of a clip, from its events."""
     facts: set[tuple[str, ...]] = set()
     for event in events:
         facts.add(("sounds", event["label"]))
@@ -88,10 +88,10 @@ def heard_facts(events: Sequence[Mapping[str, Any]]) -> Facts:
 
 
 def said_facts(caption: str, labels: Sequence[str], *, as_named: bool = False) -> Facts:
-    """The facts that a caption states.
+    """Return the facts that a caption states.
 
     Args:
-        caption: of one of the templates.
+        caption: caption from one of the templates.
         labels: all labels.
         as_named: take the sound named first for the first sound in time, whatever the words between.
     """
@@ -126,9 +126,9 @@ class Items:
     Attributes:
         task: name.
         rows: of the recipe.
-        heard: of each clip, item by item.
-        said: of each caption.
-        named: also of each caption, for a model that takes the sound named first for the first sound in time.
+        heard: facts of each clip, item by item.
+        said: facts of each caption.
+        named: facts of each caption for a model that takes the sound named first for the first sound in time.
     """
 
     task: str
@@ -171,11 +171,11 @@ class Items:
         return np.repeat(np.arange(len(self.rows)), [len(row["captions"]) for row in self.rows])
 
     def score(self, clips: Floats, texts: Floats) -> Scores:
-        """The result of the task for the embeddings of clips and captions."""
+        """Return the result of the task for embeddings of clips and captions."""
         return scored(self.task, self.rows, Outputs(clips=clips, texts=texts))
 
     def measures(self, clips: Floats, texts: Floats) -> dict[str, float]:
-        """The same as numbers, without missing ones."""
+        """Return the result as numbers, without missing ones."""
         return numbers(self.score(clips, texts))
 
     def splits(self) -> dict[str, NDArray[np.bool_]]:
@@ -273,7 +273,7 @@ PAPER = ("text", "audio", "group", "match")
 
 
 def perfect(data: CaptionMaterial) -> list[Check]:
-    """A model that reads events and captions is right in everything, triplets too."""
+    """Check that a model that reads events and captions is right in everything, also in triplets."""
     checks = []
     for task, items in data.items.items():
         measures = items.measures(*oracle(items))
@@ -284,7 +284,8 @@ def perfect(data: CaptionMaterial) -> list[Check]:
 
 
 def as_named(data: CaptionMaterial) -> list[Check]:
-    """First named is first in time: right for such captions, wrong for others; right for attributes."""
+    """Check a model that takes the first named sound for the first: right for such captions and attributes, else
+    wrong."""
     items, subject = data.items[ORDER], "first named is first in time"
     scores = items.score(*first_named_first_heard(items))
     checks = []
@@ -299,7 +300,7 @@ def as_named(data: CaptionMaterial) -> list[Check]:
 
 
 def bag(data: CaptionMaterial) -> list[Check]:
-    """Words without their order: nothing is won, all assignments are tied, on every split."""
+    """Check words without their order: all assignments are tied, on every split."""
     checks, subject = [], "bag of words"
     expected = {"text": 0.0, "audio": 0.0, "group": 0.0, "match": 0.5, "text_pairwise": 0.5, "audio_pairwise": 0.5}
     for task, items in data.items.items():
@@ -330,7 +331,7 @@ def random(data: CaptionMaterial) -> list[Check]:
 
 
 def moved(data: CaptionMaterial) -> list[Check]:
-    """Rotated, and of other lengths: nothing changes."""
+    """Check rotated embeddings of other lengths: nothing changes."""
     checks = []
     for task, items in data.items.items():
         clips, texts = noisy(items, 0.2, data.seed, 0)
@@ -365,7 +366,7 @@ Runs = list[list[dict[str, float]]]
 def _turn(
     items: Items, levels: tuple[float, ...], models: int, make_one: Callable[[float, int], Pair], progress: bool
 ) -> Runs:
-    """For each level the results of the task for some models that differ in their random numbers."""
+    """Return, for each level, the results of the task for models that differ in their random numbers."""
     bar: Any = tqdm(levels, desc=f"captions: {items.task}", disable=not progress)
     return [[items.measures(*make_one(level, number)) for number in range(models)] for level in bar]
 

@@ -30,7 +30,7 @@ _SURE = 4.0
 
 
 def labels_heard(row: Row) -> list[list[tuple[Any, ...]]]:
-    """Which labels sound and, where words are changed, how many have a word: no order, no binding."""
+    """Return the labels and, if words are changed, how many have a word: no order, no binding."""
     return [
         [("sounds", event["label"]) for event in clip]
         + [("word", word) for event in clip for word in _words(row, event)]
@@ -39,7 +39,7 @@ def labels_heard(row: Row) -> list[list[tuple[Any, ...]]]:
 
 
 def bound_heard(row: Row) -> list[list[tuple[Any, ...]]]:
-    """Which labels sound, where words are changed with their words, and which is first and which last."""
+    """Return the labels (with their words, if words are changed), and which is first and which is last."""
     return [
         [("sounds", event["label"]) for event in clip]
         + [("is", event["label"], word) for event in clip for word in _words(row, event)]
@@ -49,18 +49,18 @@ def bound_heard(row: Row) -> list[list[tuple[Any, ...]]]:
 
 
 def placed_heard(row: Row) -> list[list[tuple[Any, ...]]]:
-    """The label at each place, and nothing else."""
+    """Return the label at each place, and nothing else."""
     return [[(place, event["label"]) for place, event in enumerate(clip)] for clip in row["events"]]
 
 
 def _words(row: Row, event: Mapping[str, Any]) -> list[str]:
-    """The word for pitch; none where no words are changed, since not all sounds have one."""
+    """Return the word for pitch; none if no words are changed, since not all sounds have one."""
     words = zip(event["dimensions"], event["attributes"], strict=True)
     return [word for name, word in words if name == "pitch" and row["kind"] == "attribute"]
 
 
 def said(row: Row) -> dict[tuple[Any, ...], float]:
-    """The facts that a change states, negative where it denies them; from its key, which its wording renders."""
+    """Return the facts that a change states, from its key; negative if it denies them."""
     wording, _, rest = row["key"].partition(" ")
     if wording == "without":
         return {("sounds", rest): -1.0}
@@ -125,7 +125,7 @@ def silent(row: Row) -> dict[tuple[Any, ...], float]:
 
 
 def abilities(data: Composed) -> list[Check]:
-    """Everything heard and read is right in all; without order and binding, or with a denial taken for a mention."""
+    """Check models that represent everything, ignore order and binding, or take a denial for a mention."""
     checks = data.near_kinds("reads all", (1, 1, 1), data.measures(*data.vectors(bound_heard, said)), False)
     bag = data.measures(*data.vectors(labels_heard, said))
     checks += data.near_kinds("no order, no binding", (1 / 2, 1, 1 / 2), bag, False)
@@ -135,7 +135,7 @@ def abilities(data: Composed) -> list[Check]:
 
 
 def shortcuts(data: Composed) -> list[Check]:
-    """One half of the query, or neither: exactly its trivial baseline, and no gain."""
+    """Check one half of the query, or neither: the score equals its trivial baseline, without gain."""
     checks = []
     of_labels = data.measures(*data.vectors(labels_heard, silent))
     checks += data.near_kinds("source alone", (1 / 4, 1 / 3, 1 / 2), of_labels, False)
@@ -159,7 +159,7 @@ def shortcuts(data: Composed) -> list[Check]:
 
 
 def without_knowledge(data: Composed) -> list[Check]:
-    """Random embeddings are at chance; a text that is noise adds nothing to the source."""
+    """Check that random embeddings are at chance, and that a text of noise adds nothing to the source."""
     rng = np.random.default_rng([data.seed, 61])
     clips, _ = data.vectors(bound_heard, silent)
     random = data.measures(rng.normal(size=(len(clips), 32)), rng.normal(size=(len(data.rows), 32)))

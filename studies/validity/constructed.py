@@ -163,8 +163,8 @@ class ConstructedEncoder:
 
     Attributes:
         signal: weight of the tokens of the scene, ≥ 0.
-        binding: 0, tokens are sums over attributes; 1, one vector per combination: nothing to be learnt from other
-            combinations.
+        binding: 0, tokens are sums over attributes; 1, one vector per combination, so that other combinations do not
+            help.
         saturation: 0, tokens are added; 1, their element-wise maximum is taken.
         counting: weight of the number of sources, along one direction, ≥ 0.
         loudness: weight of the level in units of 10 dB, along the same direction, ≥ 0.

@@ -33,7 +33,7 @@ class LadderMaterial:
 
     Attributes:
         rows: of the recipe.
-        counts: how often the sound of each clip is heard, ladder by ladder.
+        counts: how often the sound of each clip occurs, ladder by ladder.
         said: the number that each caption states, by its words.
     """
 

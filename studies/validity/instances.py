@@ -1,4 +1,4 @@
-"""Scores across instances on the page of `validate`: constructed encoders beside theory, and dials."""
+"""Scores across instances on the page of `validate`: constructed encoders compared with theory, and dials."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def table_of(level: str, levels: Levels, task: str, along: Mapping[str, tuple[fl
 
 
 def turn_noise(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """From the oracle to noise."""
+    """Measure the scores from the oracle to noise."""
     levels, measured = turn(data, BLOCKS, NOISE, lambda clips, sd: make.noisy(clips, sd, data.seed), progress)
     names = ("top1", "part_top1", "alone_top1", "pairwise", "replacement_cosine")
     along = columns_of(measured, names)
@@ -116,14 +116,14 @@ def expected_pairwise(first: float, second: float, sd: float, dim: int = make.DI
 
 
 def beside(subject: str, task: str, name: str, theory: float, scores: Scores) -> Check:
-    """A score beside theory: the 99.9 % interval of Student's t over blocks or trials, and .02 for the theory."""
+    """Compare a score with theory: the 99.9 % interval of Student's t over blocks or trials, and .02 for the theory."""
     values = scores.columns[str(load_task(task).info.measure(name).column)]
     tolerance = half_width(values) + 0.02 if np.ptp(values) > 0 else 0.02
     return near(subject, f"{heading(task, name)}, theory", theory, numbers(scores)[name], float(tolerance))
 
 
 def turn_strength(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Context and condition grow beside the class: forced choice is unaffected, the step is not."""
+    """Measure growing context and condition: forced choice is unaffected, the step is not."""
 
     def encoder(clips: Clips, strength: float) -> Floats:
         return make.oracle(clips, data.seed, strength=strength)
@@ -144,7 +144,7 @@ def turn_strength(data: InstancesMaterial, progress: bool) -> tuple[DialTable, l
 
 
 def turn_masking(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Contexts mask the added source: recognition alone stays, and the kept share of it falls."""
+    """Measure masking of the added source by contexts: recognition alone stays, and its kept share falls."""
 
     def encoder(clips: Clips, lost: float) -> Floats:
         return make.masked(clips, lost, FAINT, data.seed)
@@ -168,7 +168,7 @@ def turn_masking(data: InstancesMaterial, progress: bool) -> tuple[DialTable, li
 
 
 def turn_common_nuisance(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """The nuisance of recordings moves into few dimensions: a fitted map can remove it."""
+    """Move the nuisance of recordings into few dimensions, where a fitted map can remove it."""
 
     def encoder(clips: Clips, share: float) -> Floats:
         return make.with_common_nuisance(clips, share, data.seed)
@@ -188,7 +188,7 @@ def turn_common_nuisance(data: InstancesMaterial, progress: bool) -> tuple[DialT
 
 
 TURNED = 1e-6
-"""Tolerance for rounding of a number beside a shift of several lengths."""
+"""Tolerance for rounding of a number with a shift of several lengths."""
 
 TOP1 = ("top1", "part_top1", "alone_top1")
 PAIRWISE = ("pairwise", "part_pairwise", "alone_pairwise")
@@ -203,7 +203,7 @@ _MOST = 0.6  # required share of random encoders: where .94 are within, 10 have 
 
 
 def perfect(data: InstancesMaterial) -> list[Check]:
-    """The oracle: every choice is right, while its steps point apart."""
+    """Check the oracle: every choice is right, although its steps point apart."""
     subject = "oracle"
     measures = data.measures(BLOCKS, lambda clips: make.oracle(clips, data.seed))
     strong = make.STRONG**2
@@ -219,7 +219,7 @@ def perfect(data: InstancesMaterial) -> list[Check]:
 
 
 def deaf(data: InstancesMaterial) -> list[Check]:
-    """Encoders to which the candidates of a side are equal."""
+    """Check encoders that embed the candidates of a side equally."""
     dim = make.DIM
     return [
         *_same("constant", data, lambda clips: np.full((len(clips), dim), 3.7)),
@@ -411,7 +411,7 @@ def held_out(data: InstancesMaterial, embeddings: Floats) -> Scores:
 
 
 def held_out_theory(data: InstancesMaterial) -> list[Check]:
-    """Noise and a constant have nothing to lose; rotation and scale change nothing."""
+    """Check that noise and a constant have no gap; rotation and scale change nothing."""
     n = len(data.scenes)
     noise = held_out(data, np.random.default_rng([data.seed, _NOISE]).standard_normal((n, SCENE_DIM)))
     measures, constant = numbers(noise), numbers(held_out(data, np.full((n, SCENE_DIM), 3.7)))

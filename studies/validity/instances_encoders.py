@@ -191,7 +191,7 @@ SMALL = InstancesPlan(
     every=2,
     randoms=10,
 )
-"""A look at whether everything works, in seconds: chance moves scores more, and bands are wider accordingly."""
+"""A test of the whole chain in seconds: chance moves scores more, so bands are wider."""
 
 
 class InstancesMaterial:

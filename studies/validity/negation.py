@@ -1,4 +1,4 @@
-"""Negation and pairs of clips on the page of `validate`: models with one ability each, beside theory."""
+"""Negation and pairs of clips on the page of `validate`: models with one ability each, compared with theory."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def believer(*, blind: bool = False, bag: bool = False, ear: Callable[[Heard], H
 
 
 def liking(caption: str, heard: Heard) -> float:
-    """It prefers some clips, whatever they are, for captions that deny, and the others for captions that affirm."""
+    """Prefer some clips for captions that deny, and the others for captions that affirm, whatever the clips hold."""
     liked = int.from_bytes(" ".join(heard).encode(), "big") % 997 / 997
     return liked if said(caption)[1] else 1 - liked
 
@@ -101,7 +101,7 @@ BELIEVERS: Mapping[str, tuple[Believer, dict[str, float]]] = {
 """Models, and what theory expects: of all kinds (""), or of single ones; of measures; of groups of questions."""
 
 BAG = (believer(bag=True), {"absence": 1, "only": 1, "number": 0.75, "order": 0.5})
-"""A bag of words, on captions alone: of a single clip that has one of two labels, it cannot tell which."""
+"""A bag of words, on captions alone: of a single clip that has one of two labels, it does not know which."""
 
 
 def drawn(name: str, seed: int, **changes: Any) -> tuple[Row, ...]:

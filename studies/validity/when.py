@@ -1,4 +1,5 @@
-"""When one of several sounds is heard, on the page of `validate`: answers and frames of one ability, beside theory."""
+"""When one of several sounds occurs, on the page of `validate`: answers and frames of one ability, compared with
+theory."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ SURE = 3.0
 """Standard errors by which a mean may differ from its expectation."""
 
 BIN = 0.1
-"""Seconds to which frames tell a time."""
+"""Precision in seconds of times from frames."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Moments:
 
 
 def exact(data: Moments) -> list[Check]:
-    """Who states the true times, in words, is right everywhere; who states none nowhere."""
+    """Check that true times in words are right everywhere, and that missing times are right nowhere."""
     right, reversed_times = numbers(data.answered(data.truth)), numbers(data.answered(data.truth[:, ::-1]))
     silent = numbers(data.said(["I cannot tell."] * len(data.rows)))
     return [
@@ -123,7 +124,7 @@ def turn_shift(data: Moments, progress: bool) -> tuple[DialTable, list[Check]]:
 
 
 def constant(data: Moments) -> list[Check]:
-    """One interval for all: the best is the prior, and the whole clip is below it."""
+    """Check one interval for all: the best is the prior, and the whole clip is below it."""
     best = np.tile(best_constant(data.truth, data.duration)[0], (len(data.rows), 1))
     whole = numbers(data.answered(np.tile([0.0, data.duration], (len(data.rows), 1))))
     measures = numbers(data.answered(best))

@@ -149,7 +149,7 @@ def test_where_nothing_can_be_asked_the_row_says_why_and_what_helps(run, capsys,
     assert "--set least_clips=" in row
     # To score them stays an error.
     assert run("evaluate", "random", "--data", labels, *said) == 2
-    assert "no questions are" in capsys.readouterr().err
+    assert "no questions are possible" in capsys.readouterr().err
 
 
 class TestIdsOfTheHub:

@@ -418,7 +418,7 @@ def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
 def test_rows_that_are_fixed_have_no_settings(here):
     for name, text, message in (
         ("texts", "path,caption,dataset,split_name\n", "it can only be used with"),
-        ("questions", "question,options\n", "is no table of questions"),
+        ("questions", "question,options\n", "is not a table of questions"),
     ):
         (here / name).write_text(text)
         with pytest.raises(InputError, match=r"'seed' cannot be set: .*whose rows are fixed"):

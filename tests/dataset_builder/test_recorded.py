@@ -156,15 +156,15 @@ class TestLabels:
         ):
             reason = offered(recordings, transforms=["gain"]).left_out["a_coat_instances"]
             assert re.fullmatch(
-                r".* has no labels; scenes are .*; --set label=COLUMN names a column.* has animal", reason
+                r".* has no labels; scenes are .*; give a column .*--set label=COLUMN: .*animal", reason
             )
 
     def test_that_folders_would_be(self, folder):
         recordings = open_recordings(folder / "dog", progress=False)
-        with pytest.raises(DatasetError, match=r"has no labels; .*; put them into folders, LABEL/file\.wav, or write"):
+        with pytest.raises(DatasetError, match=r"has no labels; .*; put them into folders LABEL/file\.wav, or write"):
             recorded(recordings, recipes=["binding"])
         with pytest.raises(
-            DatasetError, match=r"has no labels; prompts are made of classes: .*; put them into folders"
+            DatasetError, match=r"has no labels; prompts are made from classes: .*; put them into folders"
         ):
             recorded(recordings, recipes=["zero_shot_audio"])
 
@@ -175,7 +175,7 @@ class TestLabels:
         assert "with captions" in left_out.pop("audio_text_retrieval")
         assert set(left_out) == set(recorded_recipes()) - {"transforms", "audio_text_retrieval"}
         for reason in left_out.values():
-            assert "has numbers as labels, such as 0" in reason
+            assert "has numbers as labels, e.g. 0" in reason
 
     def test_that_are_several_each_are_for_those_whom_they_do_not_hinder(self, folder):
         lines = [f"{kind}/{n}.{suffix},dog;cat" for kind, suffix in (("dog", "wav"), ("cat", "flac")) for n in range(8)]
@@ -185,7 +185,7 @@ class TestLabels:
         assert recordings.complete.complete is recordings.complete
         offer = offered(recordings, transforms=["gain"])
         assert offer.data.recipes == ("zero_shot_audio",)
-        reason = "has no labels; .*; each recording has several labels, and none of them is chosen"
+        reason = "has no labels; .*; each recording has several labels, and none of them is selected"
         assert re.search(reason, offer.left_out["binding"])
 
 

@@ -189,7 +189,7 @@ def test_labels_in_another_encoding_under_other_headings_and_in_lists(folder):
     regions = '[{""start"": 0.5, ""labels"": [""dog""]}]'
     (folder / "metadata.csv").write_text(f'file_name,label\ndog/dog_0.wav,"{regions}"\n')
     with pytest.raises(
-        DatasetError, match=r"metadata.csv:2: the label of 'dog/dog_0.wav' is .*start.*; a label is a text"
+        DatasetError, match=r"metadata.csv:2: the label of 'dog/dog_0.wav' is .*start.*; a label must be a text"
     ):
         open_recordings(folder, progress=False)
 
@@ -278,7 +278,7 @@ def test_raven_and_audacity_with_blanks_in_their_names(tmp_path, end):
         assert annotation.recording == "rec 1"
         assert [(e.onset, e.offset, e.label) for e in annotation.events] == [(0.5, 1.25, "robin"), (1.0, 2.1, "wren")]
     (tmp_path / "one.txt").write_text("Begin Time (s)\tEnd Time (s)\tBegin File\tSong\n0\t1\trec 1.wav\twren\n")
-    with pytest.raises(DatasetError, match=r"one.txt has the columns .*Song, and none of .*--set columns=label=COLUMN"):
+    with pytest.raises(DatasetError, match=r"one.txt has the columns .*Song, but none of .*--set columns=label=COLUMN"):
         read_annotations(tmp_path / "one.txt", "raven", options)
     # Two tables in one: each numbers its selections from 1.
     head = "Selection\tBegin Time (s)\tEnd Time (s)\tBegin File\tSpecies\n"

@@ -73,7 +73,7 @@ def test_what_a_model_has_no_method_for_is_refused() -> None:
     assert base.kind_name(base.TEXT_ENCODER) == "audio–text encoder"
     assert base.kind_name(frozenset({"audio", "answer"})) == "model that can embed clips and answer questions"
     model.card = base.ModelCard("minimal", "v1", 16_000, None)
-    with pytest.raises(base.ModelError, match="the card of 'minimal' states no output_dim"):
+    with pytest.raises(base.ModelError, match="the card of 'minimal' has no output_dim"):
         base.output_dim_of(model)
 
 

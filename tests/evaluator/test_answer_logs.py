@@ -256,8 +256,8 @@ class TestHostileFiles:
         ("sheet", "says"),
         [
             ("<!DOCTYPE x [<!ENTITY a 'b'>]><x/>", "contains entity declarations"),
-            ("<x", "no workbook"),
-            ('<x xmlns="{}"><row><c r="A1" t="s"><v>7</v></c></row></x>', "no workbook"),
+            ("<x", "not a readable workbook"),
+            ('<x xmlns="{}"><row><c r="A1" t="s"><v>7</v></c></row></x>', "not a readable workbook"),
         ],
     )
     def test_a_workbook_that_is_none(self, tmp_path, sheet, says):

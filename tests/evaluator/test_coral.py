@@ -503,7 +503,7 @@ class TestRecordings:
         content[21] |= 0x0F
         content[22:26] = b"\xff" * 4
         path.write_bytes(content)
-        with pytest.raises(SoundError, match=r"'x\.flac' claims 68,719,476,735 samples at 8,000 Hz, more than 24 h"):
+        with pytest.raises(SoundError, match=r"'x\.flac' declares 68,719,476,735 samples at 8,000 Hz, more than 24 h"):
             find(folder)
 
     def test_have_names_that_can_be_printed_whatever_they_hold(self, folder):

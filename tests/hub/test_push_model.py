@@ -67,7 +67,7 @@ def test_a_name_that_no_repository_can_have_is_refused(out):
 
 def test_what_was_changed_or_is_not_finished_is_not_published(out):
     (out / "model.safetensors").write_text("weights" * 999)
-    with pytest.raises(TrainingError, match=r"model\.safetensors is damaged or was changed: its SHA-256 is not that"):
+    with pytest.raises(TrainingError, match=r"model\.safetensors is damaged or was changed: its SHA-256 differs"):
         push_model(out, NAME, dry_run=True)
     (out / "training.json").write_bytes(sealed_json({"finished": False, "settings": {}}))
     with pytest.raises(TrainingError, match="no finished training"):

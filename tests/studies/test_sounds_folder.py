@@ -93,7 +93,7 @@ def test_what_was_made_of_other_sources_or_by_others_is_left_alone(change, tmp_p
 def test_a_run_that_was_stopped_leaves_nothing(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         make_folder(Broken(times=[]), tmp_path / "beeps")
-    with pytest.raises(SoundError, match="holds no sound file"):
+    with pytest.raises(SoundError, match="contains no sound file"):
         make_folder(Silent(times=[]), tmp_path / "beeps")
     assert list(tmp_path.iterdir()) == []
 

@@ -242,7 +242,7 @@ class TestSeveralOrders:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"answer": "five"}, "test-0-n-0 .*none of the options"),
+        ({"answer": "five"}, "test-0-n-0 .*not one of the options"),
         ({"options": ["1"]}, "2 or more"),
         ({"options": ["1", "1"]}, "all different"),
         ({"options": ["1", "B. 2"]}, "a letter of its own"),

@@ -37,8 +37,8 @@ ROWS = {
     ],
     "binding": [
         ({"conditions_across": ["a"]}, "conditions_across is .*; it must have 2"),
-        ({"conditions_across": ["a", "b"], "instances_across": []}, r"instances_across is \[\]; it has 4"),
-        ({"instances_across": ["a"] * 4}, "instances_across is .*; it has 0"),
+        ({"conditions_across": ["a", "b"], "instances_across": []}, r"instances_across is \[\]; it must have 4"),
+        ({"instances_across": ["a"] * 4}, "instances_across is .*; it must have 0"),
     ],
     "comp_a_order": [
         ({"captions": ["a", "a"]}, "two or three different ones"),
@@ -63,10 +63,10 @@ ROWS = {
     ],
     "transforms": [
         ({"parameter": None}, "parameter is None; it must be a number for a copy, and null"),
-        ({"scaled": None}, "scaled is None; a copy has a number, a base none"),
-        ({"transform": "", "quarter": -1}, "parameter is .*; a copy has a number, a base none"),
-        ({"candidate": "same"}, "candidate is 'same'; it is empty where there is a transform"),
-        ({"quarter": -1}, "quarter is -1; it is 0 to 3, and -1 for a base"),
+        ({"scaled": None}, "scaled is None; it must be a number for a copy, and null"),
+        ({"transform": "", "quarter": -1}, "parameter is .*; it must be a number for a copy, and null for a base"),
+        ({"candidate": "same"}, "candidate is 'same'; it must be empty if there is a transform"),
+        ({"quarter": -1}, "quarter is -1; it must be 0 to 3, or -1 for a base"),
     ],
     "zero_shot_audio": [({"prompts": [[]]}, r"prompts is \[\[\]\]; each label must have one or more")],
 }
@@ -125,17 +125,17 @@ SETTINGS = [
     (RateBindingSpec, {"voices": VOICES[:1]}, "1 voices; two or more are needed"),
     (TransformSpec, {"bases": 9}, "bases is 9; it must be from 10 to 4,096"),
     (TransformSpec, {"untransformed": 1_849}, "untransformed is 1849; it must be from 0 to 1,848"),
-    (TransformSpec, {"transforms": ()}, "it names some of gain, lowpass, noise, reverb, each once"),
+    (TransformSpec, {"transforms": ()}, "give some of gain, lowpass, noise, reverb, each once"),
     (TransformSpec, {"transforms": ("gain", "gain")}, "each once"),
     (TransformSpec, {"transforms": ("revreb",)}, "unknown transform 'revreb'; did you mean 'reverb'"),
     (TransformSpec, {"transforms": ("pitch",)}, "the transform 'pitch' is for recordings, not for scenes"),
     (TransformSpec, {"ranges": (("nois", ParameterRange(0, 1)),)}, "unknown transform 'nois'"),
-    (TransformSpec, {"ranges": (("noise", ParameterRange(1, 0)),)}, "low is below high"),
+    (TransformSpec, {"ranges": (("noise", ParameterRange(1, 0)),)}, "low must be below high"),
     (TransformSpec, {"ranges": (("noise", ParameterRange(0, 1, "log")),)}, "positive on the scale log"),
     (
         TransformSpec,
         {"ranges": (("lowpass", ParameterRange(15_000, 15_500)),)},
-        "32,000 Hz allow no lowpass from",
+        "32,000 Hz permit no lowpass from",
     ),
 ]
 
@@ -156,7 +156,7 @@ OF_TONES = {
 @pytest.mark.parametrize("name", OF_TONES)
 def test_settings_of_tones_beside_other_sounds(name):
     for field, value in OF_TONES[name].items():
-        with pytest.raises(InputError, match=f"{field} applies to tones, which recordings replace here"):
+        with pytest.raises(InputError, match=f"{field} applies to tones, which are replaced by recordings here"):
             settings_of(load_recipe(name), made_recordings(28, labels="abcdefg"), **{field: value})
 
 
@@ -199,8 +199,8 @@ SOUNDS = [
         r"has 1 recordings with captions .*; at least 2 are",
     ),
     ("zero_shot_audio", made([("1", "dog_bark", "", {})] * 2), {}, "has one class, 'dog_bark'; at least 2 are needed"),
-    ("zero_shot_audio", made([("1", "", "", {})] * 2), {}, "has no labels; prompts are made of classes"),
-    ("zero_shot_audio", made([("1", "1.5", "", {"number": 1.5})] * 2), {}, "has numbers as labels, such as"),
+    ("zero_shot_audio", made([("1", "", "", {})] * 2), {}, "has no labels; prompts are made from classes"),
+    ("zero_shot_audio", made([("1", "1.5", "", {"number": 1.5})] * 2), {}, r"has numbers as labels, e\.g\."),
     *(
         ("zero_shot_audio", described(), {"templates": templates}, "template")
         for templates in ((), ("no slot",), ("{label} {label}",), (3,))

@@ -150,9 +150,7 @@ def test_a_tokenizer_that_cannot_be_had_is_named(load: Load, tmp_path: Path) -> 
         load("ms-clap-2023").embed_text(["a dog"])
     (tmp_path / "vocab.json").write_text('{"a": 0, "<|endoftext|>": 1}')
     (tmp_path / "merges.txt").write_text("#version: 0.2\n")
-    with pytest.raises(
-        ModelError, match="is not that of openai-community/gpt2, whose words 'ms-clap-2023' was trained"
-    ):
+    with pytest.raises(ModelError, match="differs from openai-community/gpt2, with which 'ms-clap-2023' was trained"):
         load("ms-clap-2023", folder=tmp_path).embed_text(["a dog"])
 
 

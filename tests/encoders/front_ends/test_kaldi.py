@@ -30,7 +30,7 @@ def log_mel_in_float64(clip: np.ndarray, mels: int, taper: str) -> np.ndarray:
         preemphasis=0.97,
         mel_filters=filters_of_transformers(mels),
         log_mel="log",
-        mel_trivial=np.finfo(np.float32).eps,
+        mel_floor=np.finfo(np.float32).eps,
         remove_dc_offset=True,
         dtype=np.float64,
     ).T

@@ -116,7 +116,7 @@ def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: 
         ("nothing.py:Mine", r"'nothing\.py:Mine': there is no file 'nothing\.py'"),
         ("tower:whisper-base", "'tower:whisper-base': tower: goes in front of the folder or Hub id of an audio"),
         ("tower:hear:module", "'hear:module' is neither"),
-        ("tower:endpoint:m@http://h/v1", "'endpoint:m@h' runs on a server, so this package can take a part of it"),
+        ("tower:endpoint:m@http://h/v1", "'endpoint:m@h' runs on a server, so this package cannot take a part of it"),
         ("endpoint:m@ftp://h/v1", r"'endpoint:m@ftp://…': the URL must begin with http"),
         ("heard-as-text:cascade", "expected heard-as-text:DETECTOR"),
     ],
@@ -130,7 +130,7 @@ def test_what_is_refused(name: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("shuffled:random", "'shuffled:random': 'random' is a baseline without weights"),
+        ("shuffled:random", "'shuffled:random': 'random' has no weights"),
         ("shuffled:hear:module", "made by its own code, so this package cannot shuffle its weights"),
         ("untrained:hear:module", "made by its own code, so this package cannot give it fresh weights"),
         ("sorted-words:downsample", "'sorted-words:downsample': 'downsample' embeds no text, so there is no text to"),

@@ -96,9 +96,7 @@ def test_a_folder_with_a_registered_name_is_told_of(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     with (
-        pytest.warns(
-            UserWarning, match=r"loads the listed model; to load the folder of this name, pass '\./whisper-base'"
-        ),
+        pytest.warns(UserWarning, match=r"loads the listed model; for the folder, pass '\./whisper-base'"),
         pytest.raises(ValueError, match="cannot get 'openai/whisper-base'"),
     ):
         load_model("whisper-base")

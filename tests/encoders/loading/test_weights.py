@@ -101,7 +101,7 @@ def test_what_cannot_be_downloaded_says_what_to_pass_instead(
     (folder / "model.pth").write_bytes(b"not what was published")
     file = WeightsFile("model.pth", f"{address}/model.pth", 22, digest("sha256", b"what was published"))
     for _ in range(2):
-        with pytest.raises(ValueError, match=r"cannot get model\.pth from http://127.*hash"):
+        with pytest.raises(ValueError, match=r"cannot download model\.pth from http://127.*hash"):
             file.fetch("model")
     assert not [path for path in (cache_folder() / "weights").rglob("*") if path.is_file()]
     # Of the Hub one without a published hash is taken as safetensors where there is such a file.
@@ -331,7 +331,7 @@ def test_a_file_of_the_model_that_was_changed_is_refused_by_name(tmp_path):
     for name, bit in (("config.json", 0x2A), ("model.safetensors", 0x40)):
         content = (tmp_path / name).read_bytes()
         (tmp_path / name).write_bytes(content[:-1] + bytes([content[-1] ^ bit]))
-        with pytest.raises(ModelError, match=rf"{name} is damaged or was changed: its SHA-256 is not that in training"):
+        with pytest.raises(ModelError, match=rf"{name} is damaged or was changed: its SHA-256 differs from training"):
             load_model(str(tmp_path))
         if name == "config.json":
             (tmp_path / name).write_bytes(content)

@@ -191,10 +191,10 @@ def test_a_model_under_control_learns_from_clips_as_they_are():
             r"'hears' returned \d answers to \d prompts; it must return one per prompt",
         ),
         (lambda prompts: [], "returned 0 answers"),
-        (lambda prompts: [None] * len(prompts), r"gave a NoneType as an answer; each must be a text \(str\)"),
-        (lambda prompts: ["A"] * (len(prompts) - 1) + [b"A"], "gave a bytes as an answer"),
+        (lambda prompts: [None] * len(prompts), r"returned a NoneType as an answer; each must be a text \(str\)"),
+        (lambda prompts: ["A"] * (len(prompts) - 1) + [b"A"], "returned a bytes as an answer"),
         (lambda prompts: "A" * len(prompts), "returned a str; it must return a list of texts"),
-        (lambda prompts: None, "answered with a NoneType"),
+        (lambda prompts: None, "returned a NoneType"),
     ],
 )
 def test_answers_that_are_none_are_refused(given, words, tmp_path):
