@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int | None:
         lines, is_ready = submission_check(paths, data=options.data, **making)
         print("\n".join(lines))
         if not is_ready and options.results != [Path("results")]:
-            print("For results elsewhere than in the folder results, add --out DIR to the commands.")
+            print("Add --out DIR to these commands if DIR is the folder of your results.")
         return 0 if is_ready else 1
     from audio_compositionality.push_scripts.reports import submission_lines
 
