@@ -40,7 +40,7 @@ def test_later_commands_leave_them_out_too(table, run, refused, capsys):
     # The verdict and the report are about the opened data, whatever was said of them.
     assert "Listener is not shown to listen" in " ".join(printed.out.split())
     assert "The report is results/report.html" in printed.out
-    assert "the verdict is on the results of this run alone" not in printed.err
+    assert "the verdict covers only the results of this run" not in printed.err
     Path("data.yaml").write_text("data: questions.csv\ncolumns: [question=ask]\n")
     compared = ("compare", "results", "--table", "audio_questions-gain")
     assert "those that need the data are made with --data" in refused(*compared)

@@ -190,7 +190,7 @@ class ModelContract:
             assert relative_error(other, first) > about.different
             return
         if not has_twins(about.name):
-            with pytest.raises(ModelError, match=f"'untrained:{about.name}': '{about.name}' is a baseline without"):
+            with pytest.raises(ModelError, match=f"'untrained:{about.name}': '{about.name}' has no weights, so"):
                 load_encoder(f"untrained:{about.name}")
             return
         trained = loaded(about.name)

@@ -105,7 +105,7 @@ def test_only_who_hears_is_said_to_listen(table, tmp_path):
         "clips": "cannot tell",
         "some": "listens",
     }
-    said = "which it refuses without the right sound; whether it reads the sound is not shown"
+    said = "not judged, since the model refuses all clips without the right sound; listening is not shown"
     assert [model.label for model in verdicts.models if said in model.sentence] == ["clips"]
     without = {gain.label: gain.without["other-audio:"] for gain in gains(comparison)}
     # Another clip of the right length is answered by heart; who refuses silence alone has its guesses there.

@@ -86,7 +86,7 @@ def test_an_encoder_that_has_changed_is_refused(folder, tmp_path):
         load_model(str(tmp_path))
     with pytest.raises(ModelError, match="takes no layer or pooling: it was aligned with one"):
         load_model(str(folder), options=EncoderOptions(pooling="max"))
-    with pytest.raises(ModelError, match="aligned with text already"):
+    with pytest.raises(ModelError, match="already aligned with text"):
         open_aligned(str(folder))
     with pytest.raises(TrainingError, match="a map and a text tower, which are both trained"):
         open_aligned("log-mel-statistics", train="last")

@@ -195,7 +195,7 @@ class TestMemory:
     @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=lambda error: str(error)[:20])
     def test_is_known_by_its_words_and_the_batch_size_falls_until_a_batch_fits(self, tmp_path, error):
         encoder = self.Limited(3, error)
-        with pytest.warns(UserWarning, match="out of memory; 'number' continues with batches of") as said:
+        with pytest.warns(UserWarning, match="out of memory; 'number' goes on with batches of") as said:
             store = fill(encoder, Numbered(9), tmp_path, batch_size=8)
         assert encoder.refused == [8, 4]
         assert [str(warning.message).split("batches of ")[1].split()[0] for warning in said] == ["4", "2"]

@@ -468,5 +468,5 @@ class TestBeforeAnythingIsEmbedded:
 
     def test_a_split_without_scenes_is_found(self, small_data):
         rows = [row for row in small_data.configuration("a_tre").rows if row["split"] != "validation"]
-        with pytest.raises(TaskError, match="0 scenes in the split validation; it needs at least 1"):
+        with pytest.raises(TaskError, match="0 scenes in the split validation; at least 1 are needed"):
             run(Refused(), changed(small_data, "a_tre", rows), "a_tre")
