@@ -38,7 +38,7 @@ def test_later_commands_leave_them_out_too(table, run, refused, capsys):
     assert run(*wanted, "--skip-invalid") == 0
     printed = capsys.readouterr()
     # The verdict and the report are about the opened data, whatever was said of them.
-    assert "Listener is not shown to listen" in " ".join(printed.out.split())
+    assert "Tasks for audio language models: NOT SHOWN TO LISTEN" in " ".join(printed.out.split())
     assert "The report is results/report.html" in printed.out
     assert "the verdict covers only the results of this run" not in printed.err
     Path("data.yaml").write_text("data: questions.csv\ncolumns: [question=ask]\n")

@@ -217,7 +217,7 @@ def test_the_overview(page, app):
     rows.locator("a").first.click()
     soon(
         page,
-        lambda: page.locator("#conclusion textarea").count() and "org/elsewhere (reported) is " in conclusion(page),
+        lambda: page.locator("#conclusion textarea").count() and "org/elsewhere (reported): " in conclusion(page),
     )
     assert page.get_by_role("tab", name="Model").get_attribute("aria-selected") == "true"
 
@@ -363,7 +363,7 @@ def scores_are_on_the_first_screen(page: Any, width: int, height: int) -> None:
 def all_entries_and_their_details_are_shown(page: Any) -> None:
     soon(page, lambda: len(column(page, "status", "#entries")) == 4)
     assert page.locator("#model input").input_value() == "org/reported"
-    assert "org/reported (reported) is " in conclusion(page)
+    assert "org/reported (reported): " in conclusion(page)
     choose(page, "#model", LINK)
     soon(page, lambda: IMAGE in column(page, "value", "#origin"))
     query = "?model=a%5Bx%5D%28javascript%3Aalert%281%29%29"

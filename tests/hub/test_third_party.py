@@ -61,7 +61,8 @@ SCRIPT = """if __name__ == "__main__":
     command("report", "results", "--data", "data", "--out", "report.html")
     assert "Octave-Similarity" in Path("report.html").read_text("utf-8")
     command("verify", "results", "--data", "data")
-    command("submit", "results", "--org", "lab", "--data", "lab/audio-compositionality")
+    wanted = ("--data", "lab/audio-compositionality", "--model", "log-mel-statistics")
+    command("submit", "results", "--org", "lab", *wanted)
     outcomes = Checks(Hub(), "lab", SECRET, device="cpu").check_pull_requests()
     assert [outcome.action for outcome in outcomes] == ["added"], [str(outcome) for outcome in outcomes]
     board = BoardReader(Hub(), results_of("lab"), SECRET)()

@@ -185,7 +185,7 @@ class TestItems:
     @pytest.mark.slow
     def test_more_items_than_there_are_tones_for_are_refused(self):
         few = AttributeSpec(num_classes=6, voices=default_voices()[:6])
-        message = r"items is 400, and after (\d+) no sounds .* make items at most \1, or num_classes, now 6, more"
+        message = r"items is 400, but after (\d+) no sounds .* Make items at most \1, or num_classes \(now 6\) larger"
         with pytest.raises(InputError, match=message):
             _ = ATTRIBUTE.render(few).rows
 

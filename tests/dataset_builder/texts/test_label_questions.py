@@ -136,7 +136,7 @@ class TestWholeWay:
         changes = {"ask": ("counting", "concurrency"), "least_clips": 8}
         data = annotated_data(recordings, recipes=[RECIPE], changes=changes)
         with pytest.raises(
-            LeakError, match=r"counting/kinds of desed \(test\): a text-only classifier answers .*the place of"
+            LeakError, match=r"counting/kinds of desed \(test\): a text-only classifier answers .*the answer's rank"
         ):
             build_dataset(data, tmp_path / "built", progress=False)
         assert not list((tmp_path / "built").rglob("*.parquet"))

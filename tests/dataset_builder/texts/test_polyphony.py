@@ -278,7 +278,7 @@ class TestPauses:
 
     @pytest.mark.slow
     def test_in_all_sounds_are_refused(self, tmp_path):
-        message = r"0 of 1 groups of duration/total can be made for test.*part all sounds"
+        message = r"0 of 1 groups of duration/total can be made for test.*split all sounds"
         with pytest.raises(DatasetError, match=message):
             _ = rendered(fill(tmp_path, files=1, made=parted), train_sets=0, test_sets=1).rows
 

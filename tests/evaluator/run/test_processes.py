@@ -155,7 +155,7 @@ def test_an_error_in_one_process_ends_all_and_a_single_one_goes_on_from_there(da
     failed = without_launcher(["-m", "audio_compositionality", *options], cache, 2)
     (status, out, err), (other_status, other_out, other_err) = map(finish, failed)
     name = table["id"][20].as_py()
-    assert f": clip {name}/B cannot be decoded" in other_err
+    assert f": clip {name}/B is damaged and cannot be decoded" in other_err
     assert status == other_status == 2
     assert "another process has ended" in err
     assert out == other_out == ""
