@@ -22,7 +22,7 @@ from audio_compositionality.tasks.base import Measure, Samples, Task, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
 from .loading import ComparedResult, GivenResults, ModelKind, load_results
-from .statistics import Interval, PairedTest, compact_letters, compare_pairs, mean_intervals
+from .statistics import Interval, PairedTests, compact_letters, compare_pairs, mean_intervals
 
 MOST_UNREAD = 0.5
 """Share of answers without a choice above which a score measures the format of answers, not perception."""
@@ -95,15 +95,15 @@ class View:
         return mean_intervals(self.values, self.clusters, bounds=self.measure.range)
 
     @cached_property
-    def tests(self) -> list[PairedTest]:
+    def tests(self) -> PairedTests:
         """Paired tests of every two results."""
         return compare_pairs(self.values, self.clusters, bounds=self.measure.range)
 
     @cached_property
-    def letters(self) -> list[str]:
-        """The letters of each result; results that share one do not differ significantly."""
-        # Of 300 results there are 44,850 pairs.
-        return compact_letters(self.means, compare_pairs(self.values, self.clusters, intervals=False))
+    def letters(self) -> list[str] | None:
+        """The letters of each result; results that share one do not differ significantly. None if there are not enough
+        letters for so many results."""
+        return compact_letters(self.means, self.tests)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class ScoreRow:
         value: the number; None if there is none.
         low, high: ends of its 95 % interval.
         p, p_adjusted, t, effect_size: of its test.
-        group: letters; models that share one do not differ significantly.
+        group: letters; models that share one do not differ significantly. None if there are not enough letters.
         null, trivial: chance and the control's score, as the result states them; the number should be above both.
         kind: of the model, see `ModelKind`.
         fixed: in words, why construction fixes the number; None where it does not.
@@ -176,7 +176,7 @@ def score_rows(
             n=count or result.result.n,
             value=result.value(measure) if view is None else float(view.means[place]),
             **_bounds(comparison.interval(place, measure)),
-            group=view.letters[place] if view is not None and measure.name in grouped else None,
+            group=view.letters[place] if view is not None and measure.name in grouped and view.letters else None,
             **_null_and_trivial(measure, result.result.measures),
             fixed=fixed_by_construction(result, measure) or None,
         )

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import sparse, special
 
 from audio_compositionality.support.errors import InputError
 
@@ -90,6 +92,81 @@ class PairedTest:
     def significant(self) -> bool:
         """Whether the two are distinguishable, at a false discovery rate of 5 %."""
         return self.p_adjusted is not None and self.p_adjusted <= SIGNIFICANT
+
+
+class PairedTests(Sequence[PairedTest]):
+    """Paired tests of every two of m columns of scores, in the order (0, 1), (0, 2), …, (1, 2), …; see `compare_pairs`.
+
+    Intervals and sizes of effects are computed when a test is read: of 1,000 columns there are 499,500 pairs.
+
+    Attributes:
+        first, second: [pairs], columns that are compared, first < second.
+        difference: [pairs], mean of first minus mean of second.
+        t, p, p_adjusted: [pairs], see `PairedTest`; None if there are too few samples.
+    """
+
+    def __init__(self, scores: Floats, index: NDArray[np.int64], bounds: Interval, seed: int) -> None:
+        self._scores, self._index, self._bounds, self._seed = scores, index, bounds, seed
+        m = scores.shape[1]
+        self.first, self.second = np.triu_indices(m, 1)
+        means = scores.mean(axis=0)
+        self.difference: Floats = means[self.first] - means[self.second]
+        self.t: Floats | None = None
+        self.p: Floats | None = None
+        self.p_adjusted: Floats | None = None
+        if m < 2 or index.max() + 1 < MIN_SAMPLES:
+            return
+        tested = [_t_tests(scores[:, k, None] - scores[:, k + 1 :], index) for k in range(m - 1)]
+        # Imported only where results are compared: it takes a second.
+        from scipy.stats import false_discovery_control
+
+        self.t, self.p = (np.concatenate(parts) for parts in zip(*tested, strict=True))
+        self.p_adjusted = false_discovery_control(self.p)
+
+    @property
+    def significant(self) -> NDArray[np.bool_]:
+        """[pairs], see `PairedTest.significant`."""
+        return np.zeros(len(self), bool) if self.p_adjusted is None else self.p_adjusted <= SIGNIFICANT
+
+    def between(self, first: int, second: int) -> PairedTest:
+        """Return the test of two columns, first < second."""
+        m = self._scores.shape[1]
+        return self[first * (2 * m - first - 1) // 2 + second - first - 1]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @overload
+    def __getitem__(self, place: int) -> PairedTest: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[PairedTest]: ...
+    def __getitem__(self, place: int | slice) -> PairedTest | list[PairedTest]:
+        if isinstance(place, slice):
+            return [self[k] for k in range(*place.indices(len(self)))]
+        first, second = int(self.first[place]), int(self.second[place])
+        difference = float(self.difference[place])
+        n, interval, effect = len(self._scores), None, None
+        if self.p is not None:
+            means, (low, high) = self._bootstrapped, self._bounds
+            interval = bounded_interval(
+                bca_interval(
+                    difference,
+                    means.resampled[:, first] - means.resampled[:, second],
+                    means.jackknifed[:, first] - means.jackknifed[:, second],
+                    expanded_level(len(means.jackknifed)),
+                ),
+                difference,
+                (low - high, high - low),
+            )
+            effect = _effect_size(self._scores[:, first] - self._scores[:, second])
+        t, p, p_adjusted = (
+            None if values is None else float(values[place]) for values in (self.t, self.p, self.p_adjusted)
+        )
+        return PairedTest(first, second, n, difference, interval, t, p, p_adjusted, effect)
+
+    @cached_property
+    def _bootstrapped(self) -> BootstrapMeans:
+        return bootstrap_means(self._scores, self._index, seed=self._seed)
 
 
 @dataclass(frozen=True)
@@ -241,24 +318,28 @@ def paired_t_test(difference: ArrayLike, clusters: ArrayLike) -> tuple[float, fl
         clusters: [n].
     """
     values, index = _checked(np.reshape(difference, (-1, 1)), clusters)
-    if np.abs(values).max() <= SCORE_ROUNDING:
-        return 0.0, 1.0
-    mean, number = float(values.mean()), int(index.max()) + 1
-    sums = _cluster_sums(values - mean, index)
-    error = math.sqrt(number / (number - 1) * float((sums**2).sum())) / len(values)
-    if max(error, abs(mean)) <= SCORE_ROUNDING:
-        # Within each cluster the differences cancel, but for rounding.
-        return 0.0, 1.0
-    if error <= SCORE_ROUNDING * abs(mean) * 1e-3:
-        return math.copysign(math.inf, mean), 0.0
-    t = mean / error
-    return t, float(2 * special.stdtr(number - 1, -abs(t)))
+    t, p = _t_tests(values, index)
+    return float(t[0]), float(p[0])
+
+
+def _t_tests(differences: Floats, index: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return t and p of each column of differences [n, k]; see `paired_t_test`."""
+    mean, number = differences.mean(axis=0), int(index.max()) + 1
+    sums = _cluster_sums(differences - mean, index)
+    error = np.sqrt(number / (number - 1) * (sums**2).sum(axis=0)) / len(differences)
+    # Without a difference, or where differences cancel within each cluster, but for rounding.
+    is_equal = np.abs(differences).max(axis=0) <= SCORE_ROUNDING
+    is_equal |= np.maximum(error, np.abs(mean)) <= SCORE_ROUNDING
+    is_fixed = ~is_equal & (error <= SCORE_ROUNDING * np.abs(mean) * 1e-3)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(is_equal, 0.0, np.where(is_fixed, np.copysign(np.inf, mean), mean / error))
+    return t, 2 * special.stdtr(number - 1, -np.abs(t))
 
 
 def compare_pairs(
-    values: ArrayLike, clusters: ArrayLike, *, bounds: Interval = EVERYTHING, seed: int = 0, intervals: bool = True
-) -> list[PairedTest]:
-    """Compare every two columns of scores of the same samples.
+    values: ArrayLike, clusters: ArrayLike, *, bounds: Interval = EVERYTHING, seed: int = 0
+) -> PairedTests:
+    """Return the paired tests of every two columns of scores of the same samples.
 
     The p values are corrected together, by Benjamini and Hochberg 1995, as the paper's are (arXiv 2603.13685, section
     5); `paired_t_test` gives each pair's p value.
@@ -268,86 +349,57 @@ def compare_pairs(
         clusters: [n].
         bounds: the range of a mean, from which the range of differences follows.
         seed: of the bootstrap.
-        intervals: False leaves out the intervals and sizes of effects, which take most of the time.
-
-    Returns:
-        one test a pair, (0, 1), (0, 2), …, (1, 2), …
 
     Raises:
         InputError: as `bootstrap_means`.
     """
-    scores, index = _checked(values, clusters)
-    pairs = list(combinations(range(scores.shape[1]), 2))
-    n, means = len(scores), scores.mean(axis=0)
-    if not pairs or index.max() + 1 < MIN_SAMPLES:
-        return [PairedTest(i, j, n, float(means[i] - means[j]), None, None, None, None, None) for i, j in pairs]
-    tested = [paired_t_test(scores[:, i] - scores[:, j], index) for i, j in pairs]
-    # Imported only where results are compared: it takes a second.
-    from scipy.stats import false_discovery_control
-
-    adjusted = false_discovery_control([p for _, p in tested])
-    tests = [
-        PairedTest(i, j, n, float(means[i] - means[j]), None, t, p, float(corrected), None)
-        for (i, j), (t, p), corrected in zip(pairs, tested, adjusted, strict=True)
-    ]
-    if not intervals:
-        return tests
-    bootstrapped = bootstrap_means(scores, index, seed=seed)
-    level = expanded_level(len(bootstrapped.jackknifed))
-    widest = (bounds[0] - bounds[1], bounds[1] - bounds[0])
-    return [
-        replace(
-            test,
-            interval=bounded_interval(
-                bca_interval(
-                    test.difference,
-                    bootstrapped.resampled[:, test.first] - bootstrapped.resampled[:, test.second],
-                    bootstrapped.jackknifed[:, test.first] - bootstrapped.jackknifed[:, test.second],
-                    level,
-                ),
-                test.difference,
-                widest,
-            ),
-            effect_size=_effect_size(scores[:, test.first] - scores[:, test.second]),
-        )
-        for test in tests
-    ]
+    return PairedTests(*_checked(values, clusters), bounds, seed)
 
 
-def compact_letters(means: ArrayLike, tests: Sequence[PairedTest]) -> list[str]:
-    """Letters for each column: columns that share a letter are not distinguishable, columns that share none are.
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def compact_letters(means: ArrayLike, tests: PairedTests) -> list[str] | None:
+    """Return the letters of each column: columns that share a letter are not distinguishable, those that share none
+    are.
 
     The compact letter display of Piepho 2004, "An algorithm for a letter-based representation of all-pairwise
     comparisons": a letter is a largest set in which no test is significant. Letters go from the highest mean down, a
-    to z and A to Z, then a1 and so on.
+    to z and A to Z.
 
     Args:
         means: [m].
         tests: of every two columns.
 
     Returns:
-        the letters of each column; "-" if there are too few samples to tell.
+        the letters of each column, "-" if there are too few samples; None if it takes more letters than there are: of
+        many columns the number of such sets can grow exponentially.
     """
-    if any(test.p is None for test in tests):
-        return ["-"] * len(np.asarray(means))
     order = np.argsort(-np.asarray(means, np.float64), kind="stable").tolist()
-    place = {column: k for k, column in enumerate(order)}
+    if tests.p is None and len(order) > 1:
+        return ["-"] * len(order)
+    place = np.argsort(order)
     # Imported only where results are compared.
     import networkx
 
     alike = networkx.Graph()
     alike.add_nodes_from(range(len(order)))
-    alike.add_edges_from((place[test.first], place[test.second]) for test in tests if not test.significant)
-    alphabet, letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", [""] * len(order)
-    for number, clique in enumerate(sorted(sorted(clique) for clique in networkx.find_cliques(alike))):
-        again, letter = divmod(number, len(alphabet))
+    is_alike = ~tests.significant
+    alike.add_edges_from(
+        zip(place[tests.first[is_alike]].tolist(), place[tests.second[is_alike]].tolist(), strict=True)
+    )
+    cliques = [sorted(clique) for clique in islice(networkx.find_cliques(alike), len(LETTERS) + 1)]
+    if len(cliques) > len(LETTERS):
+        return None
+    letters = [""] * len(order)
+    for letter, clique in zip(LETTERS, sorted(cliques), strict=False):
         for k in clique:
-            letters[order[k]] += alphabet[letter] + (str(again) if again else "")
+            letters[order[k]] += letter
     return letters
 
 
-def shared_ranks(means: ArrayLike, tests: Sequence[PairedTest]) -> list[int]:
-    """Rank of each column: 1 and the number of columns that are significantly higher.
+def shared_ranks(means: ArrayLike, tests: PairedTests) -> list[int]:
+    """Return the rank of each column: 1 and the number of columns that are significantly higher.
 
     So columns that cannot be distinguished share a rank, as in 1, 2, 2, 4. No column has a better rank than one with a
     higher mean, even if a larger variance hides its difference from those above both.
@@ -357,10 +409,8 @@ def shared_ranks(means: ArrayLike, tests: Sequence[PairedTest]) -> list[int]:
         tests: of every two columns.
     """
     means = np.asarray(means, np.float64)
-    above = np.zeros(len(means), np.int64)
-    for test in tests:
-        if test.significant:
-            above[test.second if test.difference > 0 else test.first] += 1
+    lower = np.where(tests.difference > 0, tests.second, tests.first)[tests.significant]
+    above = np.bincount(lower, minlength=len(means))
     order = np.argsort(-means, kind="stable")
     ranks = np.empty(len(means), np.int64)
     ranks[order] = 1 + np.maximum.accumulate(above[order])
@@ -407,8 +457,9 @@ def _checked(values: ArrayLike, clusters: ArrayLike) -> tuple[Floats, NDArray[np
 
 
 def _cluster_sums(scores: Floats, index: NDArray[np.int64]) -> Floats:
-    sums = np.zeros((int(index.max()) + 1, scores.shape[1]))
-    np.add.at(sums, index, scores)
+    # As a matrix product: ten times as fast as np.add.at, with the same order of additions.
+    members = sparse.csr_array((np.ones(len(index)), (index, np.arange(len(index)))))
+    sums: Floats = members @ scores
     return sums
 
 

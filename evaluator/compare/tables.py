@@ -329,7 +329,7 @@ def score_table(comparison: Comparison) -> Table:
     info = comparison.info
     measures = stated_measures(info.shown, [result.result.measures for result in comparison.results])
     several = len(comparison.results) > 1
-    grouped = {view.measure.name for view in comparison.recommended} if several else set()
+    grouped = {view.measure.name for view in comparison.recommended if view.letters} if several else set()
     rows = []
     for place, result in enumerate(comparison.results):
         scores = model_scores(comparison, place, measures, grouped)
@@ -341,6 +341,8 @@ def score_table(comparison: Comparison) -> Table:
             f"Intervals: 95 %, BCa bootstrap of {drawn or info.samples}. Groups: models that share a letter do not "
             "differ significantly (paired t-tests, false discovery rate 5 %)."
         )
+        if any(view.letters is None for view in comparison.recommended):
+            legend.append("Without groups: they take more than 52 letters. The formats csv and json list all tests.")
         if any(measure.fitted for measure in measures):
             legend.append(NOT_INCLUDED)
         if next(iter(comparison.views.values())).intervals[0] is None:
@@ -390,8 +392,8 @@ def pair_table(comparison: Comparison, view: View, most: int = MOST_LISTED_PAIRS
     elif len(tests) > most:
         note = f"{count}: the formats csv and json list them."
     else:
-        note = too_few(comparison) if tests[0].p is None else f"p: two-sided, adjusted over {count} (Benjamini and "
-        note += "" if tests[0].p is None else "Hochberg)."
+        note = too_few(comparison) if tests.p is None else f"p: two-sided, adjusted over {count} (Benjamini and "
+        note += "" if tests.p is None else "Hochberg)."
         rows = tuple(
             Row(
                 (

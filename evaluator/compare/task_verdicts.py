@@ -360,7 +360,7 @@ def paired_row(
     comparison: Comparison, view: View, place: int, other: int, baseline: str, words: str, reference: str
 ) -> VerdictRow:
     """Return one result against another by a measure; "higher" and "lower" refer to the first."""
-    (test,) = (t for t in view.tests if {t.first, t.second} == {place, other})
+    test = view.tests.between(min(place, other), max(place, other))
     sign = 1 if test.first == place else -1
     interval = test.interval if sign == 1 or test.interval is None else (-test.interval[1], -test.interval[0])
     names = (comparison.labels[place], comparison.info.name, baseline, words, reference)

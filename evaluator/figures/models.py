@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
-from audio_compositionality.evaluator.compare.statistics import Interval, PairedTest
+from audio_compositionality.evaluator.compare.statistics import Interval, PairedTests
 from audio_compositionality.evaluator.compare.tables import null_name
 from audio_compositionality.tasks.base import Measure
 
@@ -197,7 +197,7 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
                 y, x = np.nonzero((dots == number) & ground)
                 axes.plot(x, y, **_dot_style(number, cell), color=colour)
         note = f"paired tests, n = {n:,} {comparison.info.samples}, adjusted over {len(tests):,} pair{'s' * (m > 2)}"
-        if any(test.p_adjusted is None for test in tests):
+        if tests.p is None:
             axes.add_patch(Rectangle((-0.5, -0.5), m, m, fill=False, hatch="//////", linewidth=0))
             note = f"hatched: too few samples for a test, n = {n:,} {comparison.info.samples}"
         axes.set_yticks(range(m), names)
@@ -230,14 +230,12 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
     return figure
 
 
-def dots_of(tests: Sequence[PairedTest], order: Sequence[int]) -> Integers:
+def dots_of(tests: PairedTests, order: Sequence[int]) -> Integers:
     """How many of P_LEVELS each pair's corrected p reaches, [m, m], rows and columns in an order of the results."""
     dots = np.zeros((len(order), len(order)), np.int64)
-    for test in tests:
-        if test.p_adjusted is not None:
-            count = sum(test.p_adjusted <= level for level in P_LEVELS)
-            dots[test.first, test.second] = dots[test.second, test.first] = count
-    return dots[np.ix_(order, order)]
+    if tests.p_adjusted is not None:
+        dots[tests.first, tests.second] = sum((tests.p_adjusted <= level).astype(np.int64) for level in P_LEVELS)
+    return (dots + dots.T)[np.ix_(order, order)]
 
 
 def _dot_style(count: int, cell: float) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from PIL import Image
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.diversity import fit_line
 from audio_compositionality.evaluator.compare.loading import ModelKind
-from audio_compositionality.evaluator.compare.statistics import PairedTest
+from audio_compositionality.evaluator.compare.statistics import compare_pairs
 from audio_compositionality.evaluator.figures import catalogue, layout
 from audio_compositionality.evaluator.figures.catalogue import described_figures, write_figures
 from audio_compositionality.evaluator.figures.models import control_scatter, dots_of, significance_map
@@ -315,10 +315,11 @@ class TestSignificanceMap:
 
     @pytest.mark.parametrize(("p", "dots"), [(0.05, 1), (0.0500001, 0), (0.01, 2), (0.001, 3), (0.2, 0), (None, 0)])
     def test_levels(self, p, dots):
-        test = PairedTest(0, 2, 64, 0.1, None, None, p, p, None)
+        tests = compare_pairs(np.random.default_rng(0).random((64, 3)), np.arange(64))
+        tests.p_adjusted = None if p is None else np.array([1.0, p, 1.0])
         expected = np.zeros((3, 3), int)
         expected[0, 1] = expected[1, 0] = dots
-        np.testing.assert_array_equal(dots_of([test], [2, 0, 1]), expected)
+        np.testing.assert_array_equal(dots_of(tests, [2, 0, 1]), expected)
 
     def test_rows_are_in_the_order_of_the_measure(self, coat):
         turned = with_results(
