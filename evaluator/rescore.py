@@ -341,7 +341,7 @@ def tables_of(rescored: Rescored, most: int | None = 20) -> list[Table]:
         less, p = Cell(None), Cell(None)
         if name != OURS:
             both, groups = _per_question(rescored.scored, [OURS, name])
-            test = compare_pairs(both, groups, bounds=(0, 1))[0]
+            test = compare_pairs(both, groups, bounds=(0, 1)).between(0, 1)
             less, p = Cell(test.difference, note=interval_text(test.interval)), Cell(test.p)
         rows.append(TableRow((Cell(named[name]), accuracy, Cell(len(values)), less, p)))
     columns = (

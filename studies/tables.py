@@ -60,7 +60,7 @@ def places(comparison: Comparison) -> dict[str, list[int]]:
 
 def less(first: Floats, second: Floats, clusters: Clusters) -> tuple[float, float, float, float | None]:
     """Return the paired difference of scores: mean, ends of its 95 % interval (NaN without one), and p."""
-    test = compare_pairs(np.stack([first, second], axis=1), clusters)[0]
+    test = compare_pairs(np.stack([first, second], axis=1), clusters).between(0, 1)
     sign = 1 if test.first == 0 else -1
     low, high = sorted(sign * end for end in test.interval or (np.nan, np.nan))
     return sign * test.difference, low, high, test.p

@@ -85,14 +85,15 @@ def gains(comparison: Comparison) -> Iterator[Gain]:
         texts = {name: places[name] for name in TEXTS if name in places}
         columns = {name: view.values[:, at] for name, at in (silent | texts).items()} | {CHANCE: chance}
         tests = {
-            name: compare_pairs(np.stack([view.values[:, place], column], 1), view.clusters, bounds=view.measure.range)
+            name: compare_pairs(
+                np.stack([view.values[:, place], column], 1), view.clusters, bounds=view.measure.range
+            ).between(0, 1)
             for name, column in columns.items()
         }
         best = max(columns, key=lambda name: columns[name].mean())
         # One-sided: of being higher.
         p_values = [
-            None if test.p is None else test.p / 2 if test.difference > 0 else 1 - test.p / 2
-            for (test,) in tests.values()
+            None if test.p is None else test.p / 2 if test.difference > 0 else 1 - test.p / 2 for test in tests.values()
         ]
         yield Gain(
             label=comparison.labels[place],
@@ -101,8 +102,8 @@ def gains(comparison: Comparison) -> Iterator[Gain]:
             without={name: float(column.mean()) for name, column in columns.items()},
             parts={prefix: float(view.means[places[prefix + id]]) for prefix in PARTS if prefix + id in places},
             best=best,
-            gain=tests[best][0].difference,
-            interval=tests[best][0].interval,
+            gain=tests[best].difference,
+            interval=tests[best].interval,
             p=None if None in p_values else max(p for p in p_values if p is not None),
         )
 

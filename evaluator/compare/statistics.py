@@ -8,11 +8,10 @@ usual bootstrap and tests.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,7 +93,7 @@ class PairedTest:
         return self.p_adjusted is not None and self.p_adjusted <= SIGNIFICANT
 
 
-class PairedTests(Sequence[PairedTest]):
+class PairedTests:
     """Paired tests of every two of m columns of scores, in the order (0, 1), (0, 2), …, (1, 2), …; see `compare_pairs`.
 
     Intervals and sizes of effects are computed when a test is read: of 1,000 columns there are 499,500 pairs.
@@ -128,22 +127,15 @@ class PairedTests(Sequence[PairedTest]):
         """[pairs], see `PairedTest.significant`."""
         return np.zeros(len(self), bool) if self.p_adjusted is None else self.p_adjusted <= SIGNIFICANT
 
-    def between(self, first: int, second: int) -> PairedTest:
-        """Return the test of two columns, first < second."""
-        m = self._scores.shape[1]
-        return self[first * (2 * m - first - 1) // 2 + second - first - 1]
-
     def __len__(self) -> int:
         return len(self.first)
 
-    @overload
-    def __getitem__(self, place: int) -> PairedTest: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[PairedTest]: ...
-    def __getitem__(self, place: int | slice) -> PairedTest | list[PairedTest]:
-        if isinstance(place, slice):
-            return [self[k] for k in range(*place.indices(len(self)))]
-        first, second = int(self.first[place]), int(self.second[place])
+    def __iter__(self) -> Iterator[PairedTest]:
+        return map(self.between, self.first.tolist(), self.second.tolist())
+
+    def between(self, first: int, second: int) -> PairedTest:
+        """Return the test of two columns, first < second."""
+        place = first * (2 * self._scores.shape[1] - first - 1) // 2 + second - first - 1
         difference = float(self.difference[place])
         n, interval, effect = len(self._scores), None, None
         if self.p is not None:

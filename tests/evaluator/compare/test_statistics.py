@@ -139,7 +139,7 @@ def test_paired_tests_are_those_of_scipy_and_statsmodels(scores, clusters):
 
 
 def test_effect_size_is_the_mean_over_the_deviation_of_differences(scores):
-    test = statistics.compare_pairs(scores[:, [0, 2]], np.arange(40))[0]
+    test = statistics.compare_pairs(scores[:, [0, 2]], np.arange(40)).between(0, 1)
     difference = scores[:, 0] - scores[:, 2]
     assert test.effect_size == pytest.approx(np.mean(difference) / np.std(difference, ddof=1))
     assert test.difference == pytest.approx(np.mean(difference))
