@@ -241,11 +241,11 @@ def opened_data(
     changes = {**spec.settings, **(changes or {})}
     if reading.kind == "hub":
         # Our or the authors' data, or a data set of recordings.
-        from .stored import StoredData, StrangeDataError
+        from .stored import StoredData, UnrecognizedDataError
 
         try:
             stored = StoredData(reading.source, revision=spec.revision)
-        except StrangeDataError:
+        except UnrecognizedDataError:
             reading = _set_of_hub(reading)
         else:
             reading = Reading("built", reading.source, KINDS["built"])

@@ -56,7 +56,7 @@ _LARGEST_CARD = 2**24
 Answer = TypeVar("Answer")
 
 
-class StrangeDataError(DatasetError):
+class UnrecognizedDataError(DatasetError):
     """A data set that comes neither from this project nor from the authors."""
 
 
@@ -235,13 +235,13 @@ def _shards_by_card(place: Place) -> dict[str, list[ShardReader]]:
         columns = list(open_parquet(*first).schema_arrow.names)
         published = published_with(columns)
         if published is None:
-            raise StrangeDataError(
+            raise UnrecognizedDataError(
                 f"{place.source} has the columns {', '.join(columns)} and no manifest; it lacks the columns of the "
                 f"authors' published data ({published_columns()}); {_EXPECTED}"
             )
         found[published.recipe] = (files[CONFIGURATION], published.splits)
     if not found:
-        raise StrangeDataError(
+        raise UnrecognizedDataError(
             f"{place.source} has the configurations {', '.join(files)}, but none has the name of a recipe "
             f"({', '.join(list_recipes())}); {_EXPECTED}"
         )
@@ -283,7 +283,7 @@ def _files_by_card(place: Place) -> dict[str, dict[str, list[str]]]:
     names = [name for splits in files.values() for in_split in splits.values() for name in in_split]
     other = next((name for name in names if not name.endswith(".parquet")), None)
     if other is not None:
-        raise StrangeDataError(f"{place.source} contains {Path(other).name}, which is not Parquet; {_EXPECTED}")
+        raise UnrecognizedDataError(f"{place.source} contains {Path(other).name}, which is not Parquet; {_EXPECTED}")
     if not names:
         raise DatasetError(f"{place.source} names no file; {_EXPECTED}")
     return files

@@ -592,7 +592,7 @@ def written_data(
         InputError: no recipe has rows that this writer may rewrite.
     """
     if keep_answers:
-        writer = LanguageModelWriter(KeptAnswers(writer.model), in_test=writer.in_test)
+        writer = LanguageModelWriter(CachedAnswers(writer.model), in_test=writer.in_test)
     written = {}
     for name in data.recipes:
         configuration = data.configuration(name)
@@ -611,7 +611,7 @@ def written_data(
     return WrittenData(data, written)
 
 
-class KeptAnswers:
+class CachedAnswers:
     """A model that is prompted only once for each text; its answers are stored in the user's cache. See `TextModel`.
 
     Each line has its own digest. An incomplete line is skipped, and its prompt repeated; a changed line is refused,

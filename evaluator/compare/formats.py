@@ -20,7 +20,7 @@ from audio_compositionality.support.table import (
 from audio_compositionality.support.text import MOST_NAMED, nearest
 
 from .comparison import Comparison
-from .gain import gain_table, no_ears_table, paper_table
+from .gain import answerable_table, gain_table, paper_table
 from .model_verdicts import Verdicts, verdicts_of
 from .perception import perception_tables
 from .rows import tidy_frame
@@ -45,7 +45,7 @@ def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
     tables = [*paper_tables(verdicts_of(comparisons)), layers, sizes]
     for comparison in comparisons:
         tables += [short_table(comparison), *comparison_tables(comparison)]
-        tables += [paper_table(comparison), no_ears_table(comparison)]
+        tables += [paper_table(comparison), answerable_table(comparison)]
     found = [table for table in tables if table is not None]
     named = [table for table in found if table.name == name]
     if not named:

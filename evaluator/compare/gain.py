@@ -140,7 +140,7 @@ def gain_table(comparison: Comparison, *, with_ids: bool = True) -> Table | None
         + (CHANGED if "changed-audio:" in parts else "")
         + "Audio gain: the score with the sound minus the best score without it, including chance, with its 95 % "
         "interval over independent samples. A control that answers most questions is scored on the answered ones.",
-        needs_no_ears_sentence(comparison, rows[0].place) if with_ids else "",
+        answerable_sentence(comparison, rows[0].place) if with_ids else "",
     )
     lines = []
     for row in rows:
@@ -191,14 +191,14 @@ def paper_table(comparison: Comparison) -> Table | None:
     return Table(title, columns, tuple(lines), legend, name, in_one_column=True)
 
 
-def no_ears_table(comparison: Comparison) -> Table | None:
+def answerable_table(comparison: Comparison) -> Table | None:
     """Return the questions that are answerable without audio, a row each, with the models that show it; None without.
 
-    See `needs_no_ears`.
+    See `answerable_without_audio`.
     """
     models: dict[str, list[str]] = {}
     for row in gains(comparison):
-        for id in needs_no_ears(comparison, row.place):
+        for id in answerable_without_audio(comparison, row.place):
             models.setdefault(id, []).append(row.label)
     if not models:
         return None
@@ -214,11 +214,11 @@ def no_ears_table(comparison: Comparison) -> Table | None:
         tuple(Column(heading, numeric=False) for heading in headings),
         rows_of(values),
         (legend,),
-        f"{comparison.info.name}-no-ears",
+        f"{comparison.info.name}-answerable-without-audio",
     )
 
 
-def needs_no_ears(comparison: Comparison, place: int) -> tuple[str, ...]:
+def answerable_without_audio(comparison: Comparison, place: int) -> tuple[str, ...]:
     """Return the ids of the questions that all controls without sound among the results answer correctly.
 
     These are the model on silence, on noise and on another clip, and `blind`; empty with fewer than two of them.
@@ -243,9 +243,9 @@ MOST_LISTED = 20
 """Ids of questions in a legend."""
 
 
-def needs_no_ears_sentence(comparison: Comparison, place: int) -> str:
+def answerable_sentence(comparison: Comparison, place: int) -> str:
     """Return a sentence on the questions that a model's controls answer without audio; empty if there are none."""
-    ids = needs_no_ears(comparison, place)
+    ids = answerable_without_audio(comparison, place)
     if not ids:
         return ""
     more = f" and {len(ids) - MOST_LISTED:,} more" if len(ids) > MOST_LISTED else ""

@@ -56,7 +56,7 @@ from .telling import ONE_ORDER, UNPARSED, WRONG_WITH
 MOST_PAGE_BYTES = 4_900_000
 """Most bytes of a page, which has to stay below 5 MB."""
 
-MOST_NO_EARS = 100
+MOST_ANSWERABLE = 100
 """Most questions that need no ears in the list of a task; `audio-compositionality compare --table` prints all."""
 
 MOST_PICTURED = 6
@@ -305,7 +305,7 @@ def _environment() -> jinja2.Environment:
         baseline_standing=baseline_standing,
         signs=summary.SIGNS,
         most_pictured=MOST_PICTURED,
-        most_no_ears=MOST_NO_EARS,
+        most_answerable=MOST_ANSWERABLE,
         not_included=NOT_INCLUDED,
         most_copied=MOST_COPIED,
         longest_caption=LONGEST_CAPTION,

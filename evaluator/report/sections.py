@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.compare.comparison import Comparison
-from audio_compositionality.evaluator.compare.gain import gain_table, no_ears_table, paper_table
+from audio_compositionality.evaluator.compare.gain import answerable_table, gain_table, paper_table
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.model_verdicts import Verdicts
 from audio_compositionality.evaluator.compare.summary import short_table
@@ -96,7 +96,7 @@ class Section:
         printed: published figures of the task on other data; None if there are none.
         gain: the audio gain; None if the task does not ask for it.
         gain_in_brief: the audio gain in few columns; None without one.
-        no_ears: the questions that are answerable without audio; None if there are none.
+        answerable: the questions that are answerable without audio; None if there are none.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Section:
     printed: Table | None
     gain: Table | None
     gain_in_brief: Table | None
-    no_ears: Table | None
+    answerable: Table | None
 
 
 def page_sections(verdicts: Verdicts, model: str | None, folder: Path | None, bar: tqdm[Any]) -> list[Section]:
@@ -189,7 +189,7 @@ def page_sections(verdicts: Verdicts, model: str | None, folder: Path | None, ba
                 printed=printed_table(comparison.info),
                 gain=gain_table(comparison, with_ids=False),
                 gain_in_brief=paper_table(comparison),
-                no_ears=no_ears_table(comparison),
+                answerable=answerable_table(comparison),
             )
         )
     return sections

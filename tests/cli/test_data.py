@@ -11,7 +11,7 @@ import soundfile
 
 from audio_compositionality.dataset_builder.data_spec import FIELDS, DataSpec, Reading, described, recognised
 from audio_compositionality.dataset_builder.open_data import open_data, reading_of, recipes_for, settable
-from audio_compositionality.dataset_builder.stored import StrangeDataError
+from audio_compositionality.dataset_builder.stored import UnrecognizedDataError
 from audio_compositionality.tasks.registry import list_tasks
 
 from ..dataset_builder.sounds.sounds import write_labelled
@@ -165,7 +165,7 @@ class TestIdsOfTheHub:
 
     def test_recordings_are_scored_by_all_tasks_that_they_serve(self, animals, run, monkeypatch, capsys, tmp_path):
         def strange(*_, **__):
-            raise StrangeDataError("no data of ours")
+            raise UnrecognizedDataError("no data of ours")
 
         reading = Reading("dataset", str(animals), "a data set of the Hub with an audio column")
         monkeypatch.setattr("audio_compositionality.dataset_builder.stored.StoredData", strange)

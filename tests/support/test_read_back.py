@@ -23,7 +23,7 @@ from audio_compositionality import metrics
 from audio_compositionality.dataset_builder import build
 from audio_compositionality.dataset_builder.build import BEGUN_NAME, build_dataset
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.texts.rewriting import KeptAnswers
+from audio_compositionality.dataset_builder.texts.rewriting import CachedAnswers
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -116,11 +116,11 @@ def ask_on(folder: Path) -> str:
 
 
 def written(folder: Path) -> None:
-    KeptAnswers(Scripted(lambda prompt: f"caption of {prompt}")).generate([f"prompt {n}" for n in range(9)])
+    CachedAnswers(Scripted(lambda prompt: f"caption of {prompt}")).generate([f"prompt {n}" for n in range(9)])
 
 
 def written_again(folder: Path) -> str:
-    model = KeptAnswers(Scripted(lambda prompt: f"caption of {prompt}"))
+    model = CachedAnswers(Scripted(lambda prompt: f"caption of {prompt}"))
     return digest(model.generate([f"prompt {n}" for n in range(9)]))
 
 

@@ -16,7 +16,7 @@ from audio_compositionality.encoders.base import LETTERS, Model, ModelCard
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.gain import PARTS, SILENT, gain_table, gains, needs_no_ears
+from audio_compositionality.evaluator.compare.gain import PARTS, SILENT, answerable_without_audio, gain_table, gains
 from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
 from audio_compositionality.evaluator.run.answers import PAUSE, put_together
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
@@ -79,10 +79,10 @@ def test_each_ability_is_told_apart_as_arithmetic_says(comparison):
 
 
 @pytest.mark.slow
-def test_questions_that_need_no_ears_are_those_with_telling_words(comparison):
+def test_questions_answerable_without_audio_are_those_with_telling_words(comparison):
     place = next(gain.place for gain in gains(comparison) if gain.label == "patient")
     kind_of = dict(zip(comparison.ids, comparison.samples.groups["kind"], strict=True))
-    kinds = [kind_of[id] for id in needs_no_ears(comparison, place)]
+    kinds = [kind_of[id] for id in answerable_without_audio(comparison, place)]
     assert kinds.count(WORDS) > 100
     assert kinds.count(WORDS) / len(kinds) > 0.95
     table = gain_table(comparison)

@@ -14,7 +14,7 @@ from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.texts.rewriting import (
-    KeptAnswers,
+    CachedAnswers,
     LanguageModel,
     LanguageModelWriter,
     rewrite,
@@ -307,26 +307,26 @@ def test_test_items_are_written_only_where_it_is_asked_for():
 
 def test_a_file_of_answers_that_was_cut_short_is_gone_on_with():
     model = Scripted(lambda prompt: f"to {prompt}")
-    kept = KeptAnswers(model)
+    kept = CachedAnswers(model)
     assert kept.generate(["a", "b", "a"]) == ["to a", "to b", "to a"]
     assert model.asked == [["a", "b"]]
     kept.path.write_bytes(kept.path.read_bytes()[:-10])
     with pytest.warns(UserWarning, match=r"1 lines of .*\.jsonl are skipped, .* repeated: .*line 3"):
-        assert KeptAnswers(model).generate(["b", "c"]) == ["to b", "to c"]
+        assert CachedAnswers(model).generate(["b", "c"]) == ["to b", "to c"]
     assert model.asked[1:] == [["b", "c"]]
-    assert KeptAnswers(model).generate(["a", "b", "c"]) == ["to a", "to b", "to c"]
+    assert CachedAnswers(model).generate(["a", "b", "c"]) == ["to a", "to b", "to c"]
     assert len(model.asked) == 2
     # Another model's answers are others.
-    assert KeptAnswers(Scripted(lambda prompt: "", revision="2")).generate(["a"]) == [""]
+    assert CachedAnswers(Scripted(lambda prompt: "", revision="2")).generate(["a"]) == [""]
 
 
 def test_an_answer_that_was_changed_is_refused():
     model = Scripted(lambda prompt: f"to {prompt}")
-    path = KeptAnswers(model).path
-    KeptAnswers(model).generate(["a", "b"])
+    path = CachedAnswers(model).path
+    CachedAnswers(model).generate(["a", "b"])
     path.write_bytes(path.read_bytes().replace(b"to b", b"to c"))
     with pytest.raises(DatasetError, match=r"line 3 of .*\.jsonl was changed after it was written: .* Remove the line"):
-        KeptAnswers(model).generate(["a"])
+        CachedAnswers(model).generate(["a"])
 
 
 def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeypatch):
