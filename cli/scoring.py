@@ -147,7 +147,7 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         DatasetError: there are no such data.
     """
     from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import store_root
+    from audio_compositionality.evaluator.run.store import cached_outputs_folder
     from audio_compositionality.support.spec import read_values
     from audio_compositionality.tasks.base import settings_among
     from audio_compositionality.tasks.registry import list_tasks
@@ -190,7 +190,7 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         batch_size=options.batch_size,
         device=options.device,
         out=out,
-        cache=getattr(options, "cache", None) or store_root(),
+        cache=getattr(options, "cache", None) or cached_outputs_folder(),
         settings=of_tasks,
         skip_invalid=options.skip_invalid,
         force=options.force,

@@ -134,8 +134,8 @@ def _generator_of(clip: base.FloatArray) -> np.random.Generator:
 TEXT_VERSION = 1
 """Version of the text of events; raise it when the text of the same events changes."""
 
-HEARD_AS_TEXT = "heard-as-text"
-"""The prefix of the names of cascades, up to the colon: ``heard-as-text:DETECTOR:MODEL``."""
+DETECTED_AS_TEXT = "detected-as-text"
+"""The prefix of the names of cascades, up to the colon: ``detected-as-text:DETECTOR:MODEL``."""
 
 _HEAD = "These sounds were detected in a recording, with the seconds in which they are heard:"
 _NONE = "No sounds were detected in a recording."
@@ -145,7 +145,7 @@ class EventTextModel(base.Wrapper):
     """A language model and a detector: questions about clips are answered from the detected events.
 
     Attributes:
-        card: its id is ``heard-as-text:DETECTOR:MODEL``; its revision holds those from both models and the text's.
+        card: its id is ``detected-as-text:DETECTOR:MODEL``; its revision holds those from both models and the text's.
         device: device of the language model.
         model: the language model.
         detector: the detector of events.
@@ -166,7 +166,7 @@ class EventTextModel(base.Wrapper):
         """Make the card of a cascade from the cards of its parts."""
         detector, model = self.detector.card, self.model.card
         return base.ModelCard(
-            id=f"{HEARD_AS_TEXT}:{detector.id}:{model.id}",
+            id=f"{DETECTED_AS_TEXT}:{detector.id}:{model.id}",
             revision=f"{detector.revision}+{model.revision}+text-{TEXT_VERSION}",
             sample_rate=detector.sample_rate,
             output_dim=None,

@@ -127,7 +127,7 @@ def read_logs(
     Args:
         path: a file; or a folder of results or submissions of this project.
         data: of results of this project, where they are no preset's.
-        cache: folder with the cached answers of local results; default `store_root`.
+        cache: folder with the cached answers of local results; default `cached_outputs_folder`.
         column: heading of the answers in a table; by default told from the headings.
 
     Raises:

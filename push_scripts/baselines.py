@@ -16,7 +16,7 @@ from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.outputs import can_do
 from audio_compositionality.evaluator.run.planning import planned
-from audio_compositionality.evaluator.run.store import store_root
+from audio_compositionality.evaluator.run.store import cached_outputs_folder
 from audio_compositionality.evaluator.submissions.layout import FILE_LIMITS, MAX_ENTRIES, RESULT, folders_of
 from audio_compositionality.evaluator.submissions.submission import read_result
 from audio_compositionality.hub.client import Hub
@@ -123,7 +123,7 @@ def publish_baselines(
         missing: the missing results.
         out: folder of the results; existing ones are not computed again.
         hub: by default as the user of the saved token.
-        cache: folder of cached embeddings; default `store_root`.
+        cache: folder of cached embeddings; default `cached_outputs_folder`.
         device: torch device of fits.
         pull_request: see `submit_results`.
         progress: show progress bars.
@@ -136,7 +136,7 @@ def publish_baselines(
         ResultError: the folder holds a result of a baseline for other data or settings.
         AudioCompositionalityError: the Hub refuses or cannot be reached, or the device is missing.
     """
-    cache = store_root() if cache is None else cache
+    cache = cached_outputs_folder() if cache is None else cache
     options = RunOptions(device=device, out=out, cache=cache, progress=progress)
     paths = []
     for model, opened in missing.tasks.items():

@@ -88,7 +88,7 @@ def submit_results(
         org: organisation or user that the leaderboard belongs to.
         hub: by default as the user of the saved token.
         data: the data of the results, where they are no preset.
-        cache: folder of cached embeddings and answers; default `store_root`.
+        cache: folder of cached embeddings and answers; default `cached_outputs_folder`.
         with_outputs: send embeddings or answers; without them a result cannot be verified, and stays self-reported.
         paradigm: how the model was trained, if the result does not state it.
         licence: of its weights, if the result does not state it.

@@ -119,13 +119,13 @@ class Printed:
 
     Attributes:
         source: the publication.
-        beside: why they are only reference marks; one sentence.
+        caveat: why they are only reference marks; one sentence.
         remarks: remarks by the name of a measure; a sentence each.
         figures: figures by the printed name of a model, then by the name of a measure; as shares, not in percent.
     """
 
     source: str
-    beside: str
+    caveat: str
     remarks: Mapping[str, str]
     figures: Mapping[str, Mapping[str, float]]
 
@@ -141,7 +141,7 @@ class Printed:
     @property
     def sentence(self) -> str:
         """Return the source of the figures and their limits, for captions and legends."""
-        return " ".join((f"From {self.source}.", self.beside, *self.remarks.values()))
+        return " ".join((f"From {self.source}.", self.caveat, *self.remarks.values()))
 
 
 @cache
@@ -152,7 +152,7 @@ def printed_figures(name: str) -> Printed:
         model: {measure: round(percent / 100, 6) for measure, percent in of_model.items()}
         for model, of_model in content["figures"].items()
     }
-    return Printed(content["source"], content["beside"], content["remarks"], figures)
+    return Printed(content["source"], content["caveat"], content["remarks"], figures)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ UPWARD: Mapping[str, frozenset[str]] = {
 
 MAY_NAME_TASKS = (
     *("tasks/", "metrics/", "studies/"),
-    *("dataset_builder/recipes/", "dataset_builder/sounds/published/", "encoders/boxed/"),
+    *("dataset_builder/recipes/", "dataset_builder/sounds/published/", "encoders/bundled/"),
 )
 """Where a task's name may stand. `published` reads data that others published, whose configurations have
 them; the card of the model in the package has its scores."""

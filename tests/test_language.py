@@ -60,7 +60,6 @@ PATTERNS = {
 
 ALLOWED = {
     ("dataset_builder/sounds/timbres.yaml", "bars?"): "of a marimba",
-    ("encoders/language_models/endpoint.py", "hears"): "the name of an argument",
     ("encoders/loading/checkpoints.py", "bars?"): "of progress",
     ("encoders/networks/tiny_clap_words.yaml", "hears"): "a word of captions",
     ("evaluator/figures/models.py", "bars?"): "of a figure",

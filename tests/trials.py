@@ -251,13 +251,13 @@ def _state(folder: Path) -> Any:
     return [weight.sum().item() for weight in trainer.towers.parameters()]
 
 
-def _write_boxed(folder: Path) -> None:
+def _write_bundled(folder: Path) -> None:
     from audio_compositionality.encoders.families.compa_clap_tiny import FOLDER
 
     shutil.copytree(FOLDER, folder / "compa-clap-tiny")
 
 
-def _boxed(folder: Path) -> Any:
+def _bundled(folder: Path) -> Any:
     from audio_compositionality.encoders.loading.checkpoints import open_checkpoint
 
     checkpoint = open_checkpoint(folder / "compa-clap-tiny", name="compa-clap-tiny", trained_on="our own data")
@@ -345,7 +345,7 @@ KINDS: dict[str, Kind] = {
     "weights": Kind("training", _write_training, _model, "model.safetensors", True),
     "configuration": Kind("training", _write_training, _model, "config.json", True),
     "tokenizer": Kind("training", _write_training, _model, "tokenizer.json", True),
-    "bundled model": Kind("encoders", _write_boxed, _boxed, "*.safetensors", True),
+    "bundled model": Kind("encoders", _write_bundled, _bundled, "*.safetensors", True),
     **{
         f"{name}": Kind("store and build", *_scene(name), is_sealed=True)
         for name in ("open built data", "check built data for a push", "texts from the store", "answers from the store",

@@ -1,6 +1,6 @@
 """`compa-clap-tiny`: a small audio–text model in the package, trained on sounds of its generator.
 
-`python -m studies.boxed_model` makes its folder from the one that `audio-compositionality train` writes. It shows the
+`python -m studies.bundled_model` makes its folder from the one that `audio-compositionality train` writes. It shows the
 verdict on a trained model, on a machine without network. It is not meant for other uses: it knows only the sounds of
 the presets.
 """
@@ -12,7 +12,7 @@ from ..loading.listing import ModelListing
 
 NAME = "compa-clap-tiny"
 
-FOLDER = Path(str(files(__package__.rpartition(".")[0]).joinpath("boxed", NAME)))
+FOLDER = Path(str(files(__package__.rpartition(".")[0]).joinpath("bundled", NAME)))
 """Its configuration, tokenizer, card and weights (safetensors, float16)."""
 
 MODELS = (

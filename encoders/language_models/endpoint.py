@@ -343,13 +343,13 @@ class EndpointModel(base.Model):
                 scores, bounds = replies.letter_scores(reply.first_tokens, count)
                 yield question.index, (scores, {**facts, "unlisted": bounds} if bounds else facts)
 
-    def identify(self, *, hears: bool = True) -> None:
+    def identify(self, *, takes_audio: bool = True) -> None:
         """Identify the server's model by one question, about a second of silence or, if it takes no sound, without a
         clip; the card then states the model.
 
         So a wrong key, URL or name shows at once, and not after the data are made.
         """
-        clips = [base.GivenClip(np.zeros(SAMPLE_RATE, np.float32), SAMPLE_RATE)] if hears else []
+        clips = [base.GivenClip(np.zeros(SAMPLE_RATE, np.float32), SAMPLE_RATE)] if takes_audio else []
         for _, reply in self._replies([base.GivenQuestion(0, clips, _HELLO)], self.new_tokens, {}, 1):
             if isinstance(reply, replies.Reply) and reply.model and reply.model != self.address.model:
                 self.card = replace(self.card, revision=shortened(reply.model, 100))
@@ -563,18 +563,18 @@ class EndpointModel(base.Model):
 
 
 def load_endpoint(
-    name: str, options: EncoderOptions = DEFAULT_OPTIONS, *, hears: bool = True, clock: Clock | None = None
+    name: str, options: EncoderOptions = DEFAULT_OPTIONS, *, takes_audio: bool = True, clock: Clock | None = None
 ) -> EndpointModel:
     """Load the model that `endpoint:MODEL@URL` names; the server is asked for its model.
 
     Args:
         name: see `parse_endpoint`.
         options, clock: see `EndpointModel`.
-        hears: whether it takes sound; False for a text model.
+        takes_audio: whether it takes sound; False for a text model.
 
     Raises:
         ModelError: see `parse_endpoint` and `EndpointModel`; `EndpointError` if the server does not answer.
     """
     model = EndpointModel(parse_endpoint(name), options, clock=clock)
-    model.identify(hears=hears)
+    model.identify(takes_audio=takes_audio)
     return model

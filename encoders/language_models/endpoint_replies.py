@@ -250,7 +250,7 @@ REMEDIES = {
     "temperature": "let the server choose (--set temperature=none), or give a temperature that it takes",
     # OpenAI's audio models, also behind OpenRouter
     "input content or output modality contain audio": "this server wants sound in every question; leave out "
-    "events-as-text: and heard-as-text:, which send text only",
+    "events-as-text: and detected-as-text:, which send text only",
     # DashScope
     "only supports? stream": "the server only streams its answers, which is not supported; choose another model",
     # OpenRouter, llama.cpp, Gemini

@@ -322,9 +322,9 @@ def check_architecture(config: Any, name: str) -> None:
     """
     stated = _stated(config)
     reasons = [LEFT_OUT[one] for one in stated & LEFT_OUT.keys()]
-    hears_and_writes = hasattr(config, "audio_config") and hasattr(config, "text_config")
+    has_audio_and_text = hasattr(config, "audio_config") and hasattr(config, "text_config")
     unlisted = sorted(one for one in stated if one.endswith(("ForConditionalGeneration", "ForCausalLM")))
-    if reasons or (hears_and_writes and unlisted):
+    if reasons or (has_audio_and_text and unlisted):
         listed_here = sorted({one for family in families().values() for one in family.architectures})
         why = f" ({reasons[0]})" if reasons else ""
         raise ModelError(

@@ -4,7 +4,7 @@
     CONTROL = a word of `CONTROLS`          TWIN = a word of `TWINS`
     MODEL   = LISTED | LISTED=PATH          a name of `list_models`; with a path, your own weights for it
             | ADAPTER:REST                  hear:MODULE[:WEIGHTS], xares:FILE.py:CLASS, mteb:NAME,
-                                            heard-as-text:DETECTOR:MODEL
+                                            detected-as-text:DETECTOR:MODEL
             | endpoint:MODEL@URL            a model on an OpenAI-compatible server
             | FILE.py:CLASS | INSTALLED     your own class, or an entry point of an installed package
             | FOLDER | ORG/NAME             of transformers: a local folder, or a repository of the Hub

@@ -62,7 +62,7 @@ def load_model(
       the entry point of an installed package in the group `audio_compositionality.encoders`; both run that code;
     - `endpoint:MODEL@URL`: an audio language model on an OpenAI-compatible server, which is asked for its model
       (`language_models.endpoint`);
-    - `heard-as-text:DETECTOR:MODEL`: a language model that reads the events of a detector as text;
+    - `detected-as-text:DETECTOR:MODEL`: a language model that reads the events of a detector as text;
     - a local folder with config.json, preprocessor_config.json and safetensors weights;
     - a Hub id (`org/name`) of a transformers audio model.
 
@@ -97,9 +97,9 @@ def load_model(
 
 
 def _load(
-    given: object, device: str | torch.device | None, options: EncoderOptions, seed: int, *, hears_only: bool = False
+    given: object, device: str | torch.device | None, options: EncoderOptions, seed: int, *, audio_only: bool = False
 ) -> Model:
-    """Load a model from a name, with one branch for each form, or from an object; `hears_only` takes the audio encoder
+    """Load a model from a name, with one branch for each form, or from an object; `audio_only` takes the audio encoder
     of an audio language model."""
     if not isinstance(given, (str, ModelName)):
         from ..adapters.custom_loading import load_object
@@ -116,7 +116,7 @@ def _load(
         from ..language_models.endpoint import load_endpoint
 
         # A model that reads the events as text need not take sound.
-        model: Model = load_endpoint(plain, options, hears=not any(kind.tells for kind in name.controls))
+        model: Model = load_endpoint(plain, options, takes_audio=not any(kind.tells for kind in name.controls))
     elif form == "adapter":
         if twin is not None:
             raise ModelError(
@@ -178,7 +178,7 @@ def _load(
         checkpoint = open_checkpoint(source, name=None if listing is None else listing.name, twin=twin, **facts)
         make = architecture_of(checkpoint.config.model_type)
         family = family_of(checkpoint.config) if listing is None else None
-        if family is not None and not (hears_only or name.is_tower):
+        if family is not None and not (audio_only or name.is_tower):
             from ..language_models.transformers_model import TransformersLanguageModel
 
             model = TransformersLanguageModel(checkpoint, family, used_device, options)
@@ -221,14 +221,14 @@ def load_layers(
     wanted = None if layers is None else sorted(set(layers))
     at_deepest = options.changed(layer=wanted[-1] if wanted else None)
     parsed = parse_name(name)
-    model = _load(parsed, device, at_deepest, seed, hears_only=True)
+    model = _load(parsed, device, at_deepest, seed, audio_only=True)
     numbers = range(model.num_layers + 1) if wanted is None and isinstance(model, ModelEncoder) else wanted
     if not numbers or (wanted is None and len(numbers) == 1):
         raise ModelError(f"'{name}' has no layers to choose from")
     if isinstance(model, LayeredEncoder):
         return list(model.at_layers(numbers))
     rest = [options.changed(layer=layer) for layer in numbers if layer != at_deepest.layer]
-    loaded = [_load(parsed, device, one, seed, hears_only=True) for one in rest]
+    loaded = [_load(parsed, device, one, seed, audio_only=True) for one in rest]
     return loaded if wanted is None else [*loaded, model]
 
 
@@ -244,7 +244,7 @@ def load_encoder(
     Raises:
         ModelError: as `load_model`, or the model embeds no sound.
     """
-    model = _load(name, device, options, seed, hears_only=True)
+    model = _load(name, device, options, seed, audio_only=True)
     if "audio" not in model.abilities:
         shown = name if isinstance(name, str) else model.card.id
         raise ModelError(f"'{shown}' embeds no sound; this needs an audio encoder")

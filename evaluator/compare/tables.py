@@ -452,7 +452,7 @@ def printed_table(info: TaskInfo) -> Table | None:
         Row((Cell(model), *(Cell(values.get(measure.name)) for measure in measures)))
         for model, values in printed.figures.items()
     )
-    legend = (printed.beside, *printed.remarks.values())
+    legend = (printed.caveat, *printed.remarks.values())
     return Table(f"Not comparable: {printed.source}", columns, rows, legend, f"{info.name}-printed")
 
 

@@ -44,7 +44,7 @@ from .options import RunOptions
 from .outputs import Filled, ModelOutputs, can_do, check_model_kind, compute_outputs, warn_of_left_out
 from .processes import Processes, join_processes
 from .shipped import shipped_result
-from .store import answer_store, store_root
+from .store import answer_store, cached_outputs_folder
 
 _VERSIONS = ("audio-compositionality", "numpy", "torch", "transformers", "librosa", "soxr")
 
@@ -107,7 +107,7 @@ def evaluate_models(
 
     Started by torchrun or ``accelerate launch`` in several processes, each embeds its share of the clips, the main
     process scores, and all return the results. They share the embeddings through the folder `RunOptions.cache`, by
-    default `store_root`, which must be on a file system that all of them share.
+    default `cached_outputs_folder`, which must be on a file system that all of them share.
 
     Args:
         models: loaded models.
@@ -140,7 +140,7 @@ def evaluate_models(
             )
         options = options.changed(cache=None, force=True)
     if options.cache is None and processes.count > 1:
-        options = options.changed(cache=store_root())
+        options = options.changed(cache=cached_outputs_folder())
     options = options.changed(progress=options.progress and processes.is_main)
     if tasks is None:
         # All that some model can do, without those whose rows the task passes over.

@@ -46,7 +46,7 @@ class Named:
         if self.loaded:
             return any(can_do(task, model) for model in self.loaded)
         parsed = parse_name(self.name)
-        if parsed.form == "endpoint" or parsed.prefix == "heard-as-text":
+        if parsed.form == "endpoint" or parsed.prefix == "detected-as-text":
             return task.info.needs <= LANGUAGE_MODEL
         return task.info.needs <= ENCODER if parsed.listing is None else parsed.listing.can_do(task.info.needs)
 
@@ -258,7 +258,7 @@ def is_here(name: str) -> bool:
         ModelError: nothing has that name.
     """
     parsed = parse_name(name)
-    return parsed.form != "endpoint" and parsed.prefix != "heard-as-text" and not to_download(name)
+    return parsed.form != "endpoint" and parsed.prefix != "detected-as-text" and not to_download(name)
 
 
 def costs_of_plan(plan: Plan, data: Data, load: Callable[[str], Sequence[Model]]) -> list[ModelCost]:

@@ -131,8 +131,8 @@ class StoreError(AudioCompositionalityError):
     """Stored outputs that cannot be used: names the file, the problem and the remedy."""
 
 
-def store_root() -> Path:
-    """The folder of all stores where none is named: ``outputs`` in the cache."""
+def cached_outputs_folder() -> Path:
+    """Return the default folder of cached embeddings and answers: ``outputs`` in the user's cache."""
     return cache_folder() / "outputs"
 
 

@@ -53,7 +53,7 @@ def make_submission(
     Args:
         path: JSON file of the result, as `evaluate_models` writes it.
         data: its data.
-        cache: folder of cached embeddings and answers; default `store_root`.
+        cache: folder of cached embeddings and answers; default `cached_outputs_folder`.
         paradigm, licence: see `ModelCard`; by default as the result states.
         with_outputs: without outputs, or where the model has none, the result is submitted as it is, and stays
             self-reported.
@@ -166,7 +166,7 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
     Args:
         result: the result.
         opened: its task with the data.
-        root: folder of the cache; default `store_root`.
+        root: folder of the cache; default `cached_outputs_folder`.
 
     Raises:
         ResultError: they are missing, or some clips could not be embedded.
@@ -174,7 +174,7 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
     """
     from audio_compositionality.evaluator.run.embeddings import text_store
     from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreKey, store_root
+    from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreKey, cached_outputs_folder
 
     if "frames" in opened.task.info.needs:
         raise ResultError(
@@ -182,7 +182,7 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
             "be submitted, and stays self-reported"
         )
     configuration, card = opened.configuration, result.model.card()
-    folder = store_root() if root is None else Path(root)
+    folder = cached_outputs_folder() if root is None else Path(root)
     parts: list[NDArray[np.floating]] = []
     if opened.clip_ids:
         key = StoreKey.of(card, configuration.recipe, configuration.fingerprint, configuration.rows_digest)
@@ -199,15 +199,15 @@ def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None =
     Args:
         result: the result.
         opened: its task with the data.
-        root: folder of the cache; default `store_root`.
+        root: folder of the cache; default `cached_outputs_folder`.
 
     Raises:
         ResultError: they are missing, or some questions could not be asked.
         StoreError: they are damaged, or answer other prompts.
     """
-    from audio_compositionality.evaluator.run.store import answer_store, store_root
+    from audio_compositionality.evaluator.run.store import answer_store, cached_outputs_folder
 
-    store = answer_store(result.model.card(), opened, store_root() if root is None else Path(root))
+    store = answer_store(result.model.card(), opened, cached_outputs_folder() if root is None else Path(root))
     _check_whole(store, "answers", opened)
     content = store.load()
     if content.errors:

@@ -119,7 +119,7 @@ def verify_local(
     Args:
         path: JSON file of the result.
         data: see `verify_folder`.
-        cache: folder of cached embeddings and answers; default `store_root`.
+        cache: folder of cached embeddings and answers; default `cached_outputs_folder`.
         device, progress: see `verify_folder`.
 
     Raises:

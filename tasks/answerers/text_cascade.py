@@ -1,4 +1,4 @@
-"""The text cascade, named ``heard-as-text:DETECTOR:MODEL``: a language model reads the events of a detector.
+"""The text cascade, named ``detected-as-text:DETECTOR:MODEL``: a language model reads the events of a detector.
 
 The package's own entry point in the group ``audio_compositionality.adapters`` points here, so that `encoders`, which
 imports nothing from this package, finds it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from audio_compositionality.encoders.base import Model, ModelError
-from audio_compositionality.encoders.controls import HEARD_AS_TEXT, EventTextModel
+from audio_compositionality.encoders.controls import DETECTED_AS_TEXT, EventTextModel
 from audio_compositionality.encoders.loading.listing import Adapter
 from audio_compositionality.encoders.loading.names import check_name, is_endpoint, split_detector
 from audio_compositionality.encoders.loading.registry import load_model
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import torch
 
 _FORM = (
-    f"{HEARD_AS_TEXT}:DETECTOR:MODEL, where DETECTOR is cascade or path/to/file.py:ClassName, a detector of your own, "
-    "and MODEL a language model"
+    f"{DETECTED_AS_TEXT}:DETECTOR:MODEL, where DETECTOR is cascade or path/to/file.py:ClassName, a detector of your "
+    "own, and MODEL a language model"
 )
 
 
@@ -68,7 +68,7 @@ def load_cascade(spec: str, device: torch.device | None, options: EncoderOptions
         # Imported here, since the client takes a second.
         from audio_compositionality.encoders.language_models.endpoint import load_endpoint
 
-        reader = load_endpoint(reader_name, options, hears=False)
+        reader = load_endpoint(reader_name, options, takes_audio=False)
     else:
         reader = load_model(reader_name, device=device, options=options)
     able = reader.abilities
@@ -79,4 +79,4 @@ def load_cascade(spec: str, device: torch.device | None, options: EncoderOptions
     return EventTextModel(detector, reader)
 
 
-ADAPTER = Adapter(HEARD_AS_TEXT, load_cascade, answers=True, check=check_cascade)
+ADAPTER = Adapter(DETECTED_AS_TEXT, load_cascade, answers=True, check=check_cascade)

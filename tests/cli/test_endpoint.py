@@ -218,7 +218,7 @@ def texts_of(server: LoopbackEndpoint) -> list[str]:
 @pytest.mark.slow
 def test_the_built_in_detector_learns_and_a_server_reads(server, evaluate, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("audio_compositionality.tasks.answerers.detector.STEPS", 100)
-    name = f"heard-as-text:cascade:{server.name}"
+    name = f"detected-as-text:cascade:{server.name}"
     assert evaluate("--set", "max_questions=18", name=name) == 2
     assert "is to be asked 25 questions, and no more than 18 are allowed" in " ".join(capsys.readouterr().err.split())
     assert questions(server) == []
@@ -230,7 +230,7 @@ def test_the_built_in_detector_learns_and_a_server_reads(server, evaluate, tmp_p
     assert all(text.endswith("\nAnswer with one letter only.") for text in asked)
     (path,) = (tmp_path / "out").rglob("polybench.json")
     result = load_result(path)[0]
-    assert (result.model.id, result.device) == (f"heard-as-text:cascade:endpoint:tiny@{server.host}", "server")
+    assert (result.model.id, result.device) == (f"detected-as-text:cascade:endpoint:tiny@{server.host}", "server")
     assert (result.n, result.measures["unparsed"]) == (QUESTIONS, 0)
     # What was answered is there, and asked no more.
     (tmp_path / "out").rename(tmp_path / "earlier")
@@ -239,7 +239,7 @@ def test_the_built_in_detector_learns_and_a_server_reads(server, evaluate, tmp_p
 
 
 def test_a_detector_of_the_user_s_own(server, evaluate, detector, tmp_path):
-    name = f"heard-as-text:{detector}:{server.name}"
+    name = f"detected-as-text:{detector}:{server.name}"
     assert not has_twins(name)
     assert evaluate("--set", "prompt=reason", "--batch-size", "3", name=name) == 0
     assert len(questions(server)) == QUESTIONS
@@ -247,19 +247,19 @@ def test_a_detector_of_the_user_s_own(server, evaluate, detector, tmp_path):
     assert {request.body["max_tokens"] for request in server.requests[1:]} == {1024}
     assert server.most_at_once <= 3
     (path,) = (tmp_path / "out").rglob("polybench.json")
-    assert load_result(path)[0].model.id == f"heard-as-text:Mine:endpoint:tiny@{server.host}@tokens=1024"
+    assert load_result(path)[0].model.id == f"detected-as-text:Mine:endpoint:tiny@{server.host}@tokens=1024"
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("heard-as-text:cascade", "expected heard-as-text:DETECTOR:MODEL"),
-        ("heard-as-text:", "expected heard-as-text:DETECTOR:MODEL"),
-        ("heard-as-text:cascade:", "expected heard-as-text:DETECTOR:MODEL"),
-        ("heard-as-text:nowhere.py:Mine:cascade", "there is no file"),
-        ("heard-as-text:cascade:nothing-of-that-name", "unknown model"),
-        ("heard-as-text:cascade:endpoint:tiny@https://me:geheim@host/v1", "without user, password"),
-        ("without-audio:heard-as-text:cascade:endpoint:tiny@https://me:geheim@host/v1", "without user, password"),
+        ("detected-as-text:cascade", "expected detected-as-text:DETECTOR:MODEL"),
+        ("detected-as-text:", "expected detected-as-text:DETECTOR:MODEL"),
+        ("detected-as-text:cascade:", "expected detected-as-text:DETECTOR:MODEL"),
+        ("detected-as-text:nowhere.py:Mine:cascade", "there is no file"),
+        ("detected-as-text:cascade:nothing-of-that-name", "unknown model"),
+        ("detected-as-text:cascade:endpoint:tiny@https://me:geheim@host/v1", "without user, password"),
+        ("without-audio:detected-as-text:cascade:endpoint:tiny@https://me:geheim@host/v1", "without user, password"),
     ],
 )
 def test_names_that_are_none_are_refused_before_anything_is_loaded_or_shown(name, words, capsys, tmp_path):
@@ -272,10 +272,10 @@ def test_names_that_are_none_are_refused_before_anything_is_loaded_or_shown(name
 
 def test_what_detects_or_reads_nothing_is_refused(detector):
     with pytest.raises(ModelError, match="'first' cannot detect events"):
-        load_model("heard-as-text:first:first")
-    for reader in ("cascade", "oracle", "downsample", f"heard-as-text:{detector}:first"):
+        load_model("detected-as-text:first:first")
+    for reader in ("cascade", "oracle", "downsample", f"detected-as-text:{detector}:first"):
         with pytest.raises(ModelError, match="cannot read detected events"):
-            load_model(f"heard-as-text:{detector}:{reader}")
+            load_model(f"detected-as-text:{detector}:{reader}")
 
 
 def test_questions_of_others_are_asked_with_all_their_clips_in_one_sound(server, tmp_path):

@@ -86,10 +86,10 @@ def test_a_cascade_answers_from_events():
     answers = model.answer(each([loud, silent]), ["one", "two"])
     assert answers == [f"{HEAD}\n0.00-0.50 s: bell\n\none", "No sounds were detected in a recording.\n\ntwo"]
     card = model.card
-    assert (card.id, card.revision) == ("heard-as-text:levels:echo", "1+2+text-1")
+    assert (card.id, card.revision) == ("detected-as-text:levels:echo", "1+2+text-1")
     assert (card.sample_rate, card.output_dim, card.trained_on) == (16_000, None, "nothing")
     assert (model.device, model.limit_seconds, model.new_tokens) == ("server", None, None)
-    with pytest.raises(ModelError, match="'heard-as-text:levels:echo' cannot score given answers"):
+    with pytest.raises(ModelError, match="'detected-as-text:levels:echo' cannot score given answers"):
         model.score_options(each([loud]), ["a"], [["bell", "siren"]], "options")
     with pytest.raises(ModelError, match="'echo' has no limit on the tokens of an answer"):
         model.with_new_tokens(1024)
@@ -158,7 +158,7 @@ def test_what_a_run_asks_of_its_language_model_is_asked_of_the_cascade():
     assert model.score_options(each([clip]), ["one"], [["bell", "siren"]], "letters") == [[-4, -5]]
     assert (model.scorings, model.limit_seconds) == (("letters", "options"), 2)
     longer = controls.Controlled(model, controls.CONTROLS["without-audio"]).with_new_tokens(1024)
-    assert longer.card.id == "without-audio:heard-as-text:levels:hears@1024"
+    assert longer.card.id == "without-audio:detected-as-text:levels:hears@1024"
     assert longer.new_tokens == 1024
     assert longer.answer(each([clip]), ["a"]) == ["False 8000 No sounds were detected in a recording.\n\na"]
     assert "learn" not in model.abilities

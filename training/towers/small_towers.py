@@ -20,7 +20,7 @@ from audio_compositionality.encoders.networks import small_networks
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
 from audio_compositionality.evaluator.run.embeddings import embed_configuration
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.evaluator.run.store import store_root
+from audio_compositionality.evaluator.run.store import cached_outputs_folder
 
 from ..batches import ArrayFeatures
 from ..data import TrainingData
@@ -105,7 +105,7 @@ def frozen_features(towers: AlignedTowers, data: TrainingData, *, progress: bool
         AudioCompositionalityError: a clip cannot be read or embedded.
     """
 
-    options = RunOptions(progress=progress, cache=store_root())
+    options = RunOptions(progress=progress, cache=cached_outputs_folder())
     store = embed_configuration(towers.frozen.model, data.configuration, options)
     return ArrayFeatures(store.load().embeddings)
 

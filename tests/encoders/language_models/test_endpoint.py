@@ -491,7 +491,7 @@ def test_loading_asks_the_server_what_it_runs(server: LoopbackEndpoint):
     assert (model.card.output_dim, model.card.weights_sha256, model.device) == (None, None, "server")
     for says in ("tiny", None, ""):
         server.respond = lambda request, says=says: completion(model=says)  # type: ignore[misc]
-        assert load_endpoint(server.name, hears=False).card.revision == "unknown"
+        assert load_endpoint(server.name, takes_audio=False).card.revision == "unknown"
         assert isinstance(server.requests[-1].content, str)
 
 

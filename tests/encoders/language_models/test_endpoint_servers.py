@@ -153,7 +153,7 @@ def test_a_server_that_wants_sound_is_not_told_the_events_as_text(server: Loopba
         with pytest.raises(EndpointError) as caught:
             load_model(f"events-as-text:{server.name}")
         assert f"({words})" in str(caught.value)
-        assert "leave out events-as-text: and heard-as-text:" in str(caught.value)
+        assert "leave out events-as-text: and detected-as-text:" in str(caught.value)
 
 
 # Errors within a reply

@@ -37,7 +37,7 @@ FORMS = {
     "listed": ("log-mel-statistics", "oracle", "whisper-base=/models/whisper", "panns-cnn14=C:/models/Cnn14.pth"),
     "adapter": (
         *("hear:module", "hear:module:weights.pt", "xares:a/b.py:Mine", "mteb:org/model"),
-        *("heard-as-text:cascade:first", "heard-as-text:a/b.py:Mine:endpoint:m@http://h/v1"),
+        *("detected-as-text:cascade:first", "detected-as-text:a/b.py:Mine:endpoint:m@http://h/v1"),
     ),
     "endpoint": ("endpoint:org/m@http://localhost:8000/v1",),
     "file": ("a/b.py:Mine", "b.py:Mine", "a/b.py"),
@@ -118,7 +118,7 @@ def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: 
         ("tower:hear:module", "'hear:module' is neither"),
         ("tower:endpoint:m@http://h/v1", "'endpoint:m@h' runs on a server, so this package cannot take a part of it"),
         ("endpoint:m@ftp://h/v1", r"'endpoint:m@ftp://…': the URL must begin with http"),
-        ("heard-as-text:cascade", "expected heard-as-text:DETECTOR"),
+        ("detected-as-text:cascade", "expected detected-as-text:DETECTOR"),
     ],
 )
 def test_what_is_refused(name: str, words: str) -> None:
@@ -164,7 +164,16 @@ def test_the_page_of_the_docs_has_every_form_once() -> None:
     names = page[page.index("## Names") : page.index("## Text")]
     for front in (*CONTROLS, *TWINS):
         assert names.count(f"| `{front}:` |") == 1, front
-    for form in ("endpoint:", "heard-as-text:", "hear:", "xares:", "mteb:", "FILE.py:CLASS", "LISTED=PATH", "ORG/NAME"):
+    for form in (
+        "endpoint:",
+        "detected-as-text:",
+        "hear:",
+        "xares:",
+        "mteb:",
+        "FILE.py:CLASS",
+        "LISTED=PATH",
+        "ORG/NAME",
+    ):
         assert form in names, form
 
 

@@ -1,7 +1,7 @@
 """Make the bundled model, `compa-clap-tiny`, from a folder that `audio-compositionality train` has written.
 
     audio-compositionality train --seed 0 --out trained
-    python -m studies.boxed_model trained
+    python -m studies.bundled_model trained
 
 The first command takes three minutes on one core. Weights become float16. `SPREAD` has the scores of three trainings
 that differed only in the seed.
@@ -34,7 +34,7 @@ MOST_BYTES = 1_500_000
 """Maximum size of the weights in bytes: every copy of the package contains them."""
 
 
-def make_boxed_model(trained: Path, out: Path) -> None:
+def make_bundled_model(trained: Path, out: Path) -> None:
     """Write the folder of the bundled model.
 
     Args:
@@ -76,7 +76,7 @@ The weights are stored as float16 and computed with as float32. To make this fol
 
 ```sh
 audio-compositionality train --seed 0 --out trained
-python -m studies.boxed_model trained
+python -m studies.bundled_model trained
 ```
 """
 
@@ -90,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trained", type=Path, help="the folder OUT of `audio-compositionality train`")
     options = parser.parse_args()
-    make_boxed_model(options.trained / "best", FOLDER)
+    make_bundled_model(options.trained / "best", FOLDER)
     print(f"{FOLDER} is written")
 
 

@@ -13,7 +13,7 @@ from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.families.compa_clap_tiny import FOLDER
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.errors import InputError
-from studies.boxed_model import KEPT, MOST_BYTES, SPREAD, WEIGHTS, make_boxed_model
+from studies.bundled_model import KEPT, MOST_BYTES, SPREAD, WEIGHTS, make_bundled_model
 
 
 def test_it_is_small_and_its_card_says_what_it_learnt_from():
@@ -21,7 +21,7 @@ def test_it_is_small_and_its_card_says_what_it_learnt_from():
     card = (FOLDER / "README.md").read_text("utf-8")
     data = rendered_preset("mini", recipes=("comp_a_train",)).configuration("comp_a_train")
     assert f"4,000 rows of comp_a_train, mini, fingerprint `{data.fingerprint[:12]}`" in card
-    assert "python -m studies.boxed_model trained" in card
+    assert "python -m studies.bundled_model trained" in card
     # Files of a training that are not in the package.
     assert not any(name in card for name in ("settings.yaml", "training.json", "evaluations.csv", "best/"))
 
@@ -39,7 +39,7 @@ def test_it_hears_and_reads_beside_its_twin():
 
 def test_what_is_no_training_is_refused(tmp_path):
     with pytest.raises(InputError, match=f"has no {WEIGHTS}, README.md, {KEPT[0]}"):
-        make_boxed_model(tmp_path, tmp_path / "out")
+        make_bundled_model(tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -52,8 +52,8 @@ def test_training_lands_within_its_spread(tmp_path, one_thread):
     # Three standard deviations of trainings beyond the lowest and the highest.
     margin = 3 * np.std(SPREAD, ddof=1)
     assert min(SPREAD) - margin <= last <= max(SPREAD) + margin
-    make_boxed_model(tmp_path / "trained" / "best", tmp_path / "made")
-    made, boxed = load_file(tmp_path / "made" / WEIGHTS), load_file(FOLDER / WEIGHTS)
-    assert {name: tensor.shape for name, tensor in made.items()} == {n: tensor.shape for n, tensor in boxed.items()}
+    make_bundled_model(tmp_path / "trained" / "best", tmp_path / "made")
+    made, bundled = load_file(tmp_path / "made" / WEIGHTS), load_file(FOLDER / WEIGHTS)
+    assert {name: tensor.shape for name, tensor in made.items()} == {n: tensor.shape for n, tensor in bundled.items()}
     for name in KEPT:
         assert (tmp_path / "made" / name).read_bytes() == (FOLDER / name).read_bytes()
