@@ -238,7 +238,7 @@ def _baselines(opened: OpenedTask, data: Data) -> list[Result]:
 def _twins(name: str, encoder: Model, ours: Task, data: Data, options: RunOptions) -> list[Result]:
     """The results of the twins of a model that has any, by the name that it was loaded by."""
     plan = planned([Named(name, (encoder,))], [ours], is_named=True, is_judged=False)
-    twins = [load_model(twin) for twin in plan.beside.get(name, ())]
+    twins = [load_model(twin) for twin in plan.controls.get(name, ())]
     return evaluate_models(twins, data, [ours], options) if twins else []
 
 

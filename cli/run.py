@@ -90,8 +90,8 @@ def run(options: argparse.Namespace) -> None:
         )
     # The user's models first, since the user waits for their scores.
     models: list[Model] = []
-    for one in (one for one in given if one.name in plan.beside):
-        models += [*one.loaded, *_beside(one, plan, options, request, processes)]
+    for one in (one for one in given if one.name in plan.controls):
+        models += [*one.loaded, *_controls(one, plan, options, request, processes)]
     models += scoring.loaded_models(plan.baselines, _as_they_are(request), options.device, processes)
     request.check_used(models, plan.tasks)
     # One fit for tasks that fit: the spread of several is for `evaluate`.
@@ -135,20 +135,20 @@ def _as_they_are(request: scoring.Request) -> scoring.ModelSettings:
     return scoring.ModelSettings(None, request.model.options.changed(**_PLAIN))
 
 
-def _beside(
+def _controls(
     one: Named, plan: Plan, options: argparse.Namespace, request: scoring.Request, processes: Processes
 ) -> list[Model]:
     """Return the twins and controls of a model; one that cannot be made is left out with a note."""
     from audio_compositionality.encoders.base import ModelError
 
     there = {one.name: one.loaded[0]} if len(one.loaded) == 1 else {}
-    beside: list[Model] = []
-    for name in plan.beside.get(one.name, ()):
+    controls: list[Model] = []
+    for name in plan.controls.get(one.name, ()):
         try:
-            beside += scoring.loaded_models([name], request.model, options.device, processes, there)
+            controls += scoring.loaded_models([name], request.model, options.device, processes, there)
         except ModelError as error:
             data_options.note(f"{name} is left out: {error}")
-    return beside
+    return controls
 
 
 def _tell_costs(

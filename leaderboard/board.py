@@ -304,22 +304,22 @@ def newest(entries: Iterable[Entry]) -> list[Shown]:
 
 
 def judged(rows: Sequence[Shown]) -> list[Shown]:
-    """The rows of one table with their verdicts; see `verdict_beside`."""
+    """The rows of one table with their verdicts; see `verdict_among`."""
     models = [row.entry for row in rows if row.entry.kind is ModelKind.TRAINED]
     if not models or is_older(models[0].result.task, models[0].data):
         return list(rows)
     info, facts = load_task(models[0].result.task).info, sample_facts(models[0].result)
-    beside = {name: [row.entry for row in group] for name, group in _by_model(rows).items()}
+    by_model = {name: [row.entry for row in group] for name, group in _by_model(rows).items()}
     prefixes = [prefix for prefix in (info.twin[0], *info.optional_baselines) if prefix.endswith(":")]
     verdicts = {
-        entry.id: verdict_beside(info, entry.result, [one.result for one in _beside(entry, beside, prefixes)], facts)
+        entry.id: verdict_among(info, entry.result, [one.result for one in _others(entry, by_model, prefixes)], facts)
         for entry in models
     }
     return [replace(row, verdict=verdicts.get(row.entry.id)) for row in rows]
 
 
 def _order(rows: Sequence[Shown]) -> Order:
-    """The order of the models of a table, see `order_beside`."""
+    """The order of the models of a table, see `order_among`."""
     models = [row for row in rows if row.verdict is not None]
     counts = Counter(row.entry.model for row in models)
     evident, results, ids = set(), {}, {}
@@ -330,7 +330,7 @@ def _order(rows: Sequence[Shown]) -> Order:
     if not models:
         return Order()
     result = models[0].entry.result
-    order = order_beside(load_task(result.task).info, results, evident, sample_facts(result))
+    order = order_among(load_task(result.task).info, results, evident, sample_facts(result))
     return replace(order, ranks={ids[label]: rank for label, rank in order.ranks.items()})
 
 
@@ -393,7 +393,7 @@ def _by_model(rows: Iterable[Shown]) -> Mapping[str, list[Shown]]:
     return groups
 
 
-def _beside(entry: Entry, by_model: Mapping[str, Sequence[Entry]], prefixes: Sequence[str]) -> Iterator[Entry]:
+def _others(entry: Entry, by_model: Mapping[str, Sequence[Entry]], prefixes: Sequence[str]) -> Iterator[Entry]:
     """Yield the entries that a model's entry is compared with.
 
     A verified model is compared with verified entries only: nobody knows who added a reported one, and nobody
@@ -445,7 +445,7 @@ def trimmed_samples(info: TaskInfo, samples: SampleTable) -> SampleTable:
     return SampleTable(samples.ids, columns)
 
 
-def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], data: OpenedData) -> TaskVerdict:
+def verdict_among(info: TaskInfo, result: Result, others: Sequence[Result], data: OpenedData) -> TaskVerdict:
     """Return the verdict on a model from the results that it is compared with.
 
     It is the verdict of `task_verdicts` on these results alone, so that p values are adjusted over their pairs and not
@@ -455,12 +455,12 @@ def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], dat
     Args:
         info: of the task, in the version of the results.
         result: of a model that is neither a baseline nor untrained; with its samples, where they could be read.
-        beside: the results that count beside it, of the same version of the task and data: of its twins, controls and
+        others: the results that count, of the same version of the task and data: of its twins, controls and
             baselines, with their samples, where they could be read.
         data: theirs, opened where they can be.
     """
     model, words = result.model.id, baseline_words(info) | dict(info.optional_baselines)
-    paired = [one for one in beside if _is_paired(info, result, one)]
+    paired = [one for one in others if _is_paired(info, result, one)]
     comparison = _comparison([(one.model.id, one) for one in (result, *paired)], data)
     unknown = partial(VerdictRow, model=model, task=info.name, standing=Standing.UNKNOWN)
     if comparison is None:
@@ -474,7 +474,7 @@ def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], dat
     verdicts = zip(trained, task_verdicts(comparison), strict=True)
     (verdict,) = (verdict for one, verdict in verdicts if one is result)
     rows = list(verdict.rows)
-    for one in beside:
+    for one in others:
         if any(one is other for other in paired):
             continue
         compared = [_compared(one.model.id, one)]
@@ -495,7 +495,7 @@ def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], dat
     return replace(verdict, rows=tuple(rows), comparison=None)
 
 
-def order_beside(info: TaskInfo, results: Mapping[str, Result], evident: Collection[str], data: OpenedData) -> Order:
+def order_among(info: TaskInfo, results: Mapping[str, Result], evident: Collection[str], data: OpenedData) -> Order:
     """Return the order of models as far as a paired test distinguishes them, with ranks by label.
 
     Args:

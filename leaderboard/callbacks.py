@@ -86,13 +86,13 @@ class Selection:
     ascending: bool
     picked: list[str]
     measure: str
-    beside: bool
+    controls: bool
     older: bool
 
     @classmethod
     def of(cls, *values: Any) -> Selection:
         """From the browser's values, which may be anything."""
-        task, data, search, statuses, paradigms, licences, sort, ascending, picked, measure, beside, older = values
+        task, data, search, statuses, paradigms, licences, sort, ascending, picked, measure, controls, older = values
         return cls(
             _text(task),
             _text(data),
@@ -104,7 +104,7 @@ class Selection:
             ascending is True,
             _texts(picked),
             _text(measure),
-            beside is not False,
+            controls is not False,
             older is True,
         )
 
@@ -173,7 +173,7 @@ class PageCallbacks:
         keys = board.data.get(task, ())
         return [key for key in keys if older or not is_older(task, key)] or list(keys)
 
-    def overview(self, sent_data: Any, sent_benchmark: Any, beside: Any) -> list[Any]:
+    def overview(self, sent_data: Any, sent_benchmark: Any, controls: Any) -> list[Any]:
         """The overview for the chosen data and columns, or for others where these are gone."""
         board = self.board
         names = data_names(board)
@@ -181,7 +181,7 @@ class PageCallbacks:
         benchmarks = benchmark_names(board, data)
         benchmark = sent_benchmark if sent_benchmark in benchmarks else ALL_BENCHMARKS
         columns = standing_columns(board, data, benchmark)
-        rows = standing_rows(columns, beside=beside is not False) if columns else []
+        rows = standing_rows(columns, controls=controls is not False) if columns else []
         options = [(ALL_BENCHMARKS, ALL_BENCHMARKS), *((benchmark_info(name).title, name) for name in benchmarks)]
         is_empty = self._source.last.at is not None and not board.entries
         return [
@@ -253,7 +253,7 @@ class PageCallbacks:
             frozenset(selection.statuses),
             frozenset(selection.paradigms),
             frozenset(selection.licences),
-            selection.beside,
+            selection.controls,
         )
         data = _key(selection.data, self._keys(board, task.name, selection.older))
         left = [] if data is None else list(filter(filters.keep, board.rows(task.name, data)))

@@ -67,11 +67,13 @@ class OverviewTab:
         with gr.Row(elem_id="chips"):
             self.benchmark = gr.Radio([], show_label=False, elem_id="benchmark", scale=4, min_width=300, **hidden)
             self.data = gr.Dropdown([], label="Data", elem_id="overview-data", min_width=160, scale=1, **hidden)
-            self.beside = gr.Checkbox(True, label=BESIDE_LABEL, elem_id="overview-beside", min_width=240, **hidden)
+            self.controls = gr.Checkbox(
+                True, label=CONTROLS_LABEL, elem_id="overview-controls", min_width=240, **hidden
+            )
         self.table = gr.HTML(elem_id="overview", js_on_load=None, visible=False)
         with gr.Accordion("How to read this board", open=False, elem_id="how"):
             self.caption = gr.Markdown(overview_caption())
-        self.filters = [self.data, self.benchmark, self.beside]
+        self.filters = [self.data, self.benchmark, self.controls]
         self.filled = [self.empty, *self.filters, self.table]
 
 
@@ -92,7 +94,7 @@ class TableTab:
                 task_choices(tasks), value=tasks[0].name, label="Task", elem_id="task", min_width=130, **options
             )
             self.data = gr.Dropdown([], label="Data", elem_id="data", min_width=130, scale=2, **options)
-            self.beside = gr.Checkbox(True, label=BESIDE_LABEL, elem_id="beside", min_width=240, **options)
+            self.controls = gr.Checkbox(True, label=CONTROLS_LABEL, elem_id="controls", min_width=240, **options)
         with gr.Accordion("Sort and filter", open=False, elem_id="narrow"):
             with gr.Row():
                 self.sort = gr.Dropdown([], label="Sort by", elem_id="sort", **options)
@@ -140,8 +142,8 @@ class TableTab:
         chosen = [self.task, self.data]
         narrowing: list[Any] = [self.statuses, self.paradigms, self.licences, self.sort]
         self.filters = [*chosen, self.search, *narrowing, self.ascending, self.picked, self.measure]
-        self.filters += [self.beside, self.older]
-        self.narrowed = [self.search.change, *(one.input for one in (*narrowing, self.ascending, self.beside))]
+        self.filters += [self.controls, self.older]
+        self.narrowed = [self.search.change, *(one.input for one in (*narrowing, self.ascending, self.controls))]
         self.filled = [*chosen, *narrowing[1:], self.table, self.csv, self.caption, self.picked, self.measure]
 
 
@@ -228,7 +230,7 @@ def dataframe_options(task: TaskInfo) -> dict[str, Any]:
 # ----- Words
 
 
-BESIDE_LABEL = "Show twins, controls and baselines"
+CONTROLS_LABEL = "Show twins, controls and baselines"
 
 TITLE = "audio-compositionality leaderboard"
 

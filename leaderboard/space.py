@@ -109,7 +109,7 @@ def page_blocks(callbacks: PageCallbacks, results: Repository | None, org: str) 
         shown.task.input(change_task, shown.filters, filled_table, **options)
         gr.on([shown.data.input, shown.older.input], change_data, shown.filters, filled_table, **options)
         gr.on(shown.narrowed, narrow, shown.filters, [shown.table, shown.csv], **options)
-        changed = [overview.data.input, overview.benchmark.input, overview.beside.input]
+        changed = [overview.data.input, overview.benchmark.input, overview.controls.input]
         gr.on(changed, callbacks.overview, overview.filters, overview.filled, **options)
         shown.table.select(callbacks.toggled, [shown.picked], [shown.picked, model.name], **options)
         gr.on(

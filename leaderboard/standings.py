@@ -179,7 +179,7 @@ def data_label(board: Board, data: str) -> str:
     return f"{data}, {' to '.join(f'{n:,}' for n in dict.fromkeys((numbers[0], numbers[-1])))} samples"
 
 
-def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> list[StandingRow]:
+def standing_rows(columns: Sequence[StandingColumn], *, controls: bool = True) -> list[StandingRow]:
     """The rows of the overview: models that are above their twin in a task first, then what they are judged beside.
 
     Among the former, the tier in the first column's task decides, see `Shown.tier`: no score in that task places a
@@ -188,7 +188,7 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
 
     Args:
         columns: of the overview.
-        beside: also twins, controls and baselines.
+        controls: also twins, controls and baselines.
     """
     groups: dict[Submitted, list[Shown]] = {}
     for one in (one for column in columns for task in column.tasks for one in task.rows):
@@ -197,7 +197,7 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
     keyed = []
     for model, rows in groups.items():
         kind = _kind(rows)
-        if kind is not ModelKind.TRAINED and not beside:
+        if kind is not ModelKind.TRAINED and not controls:
             continue
         every = (task.of_model(model) for column in columns for task in column.tasks)
         shown = [row for row in every if row is not None]

@@ -260,14 +260,14 @@ class Filters:
         statuses: the statuses to keep; empty for all.
         paradigms: the paradigms to keep; empty for all.
         licences: the licences to keep; empty for all.
-        beside: also untrained networks, controls and baselines.
+        controls: also untrained networks, controls and baselines.
     """
 
     search: str = ""
     statuses: frozenset[str] = frozenset()
     paradigms: frozenset[str] = frozenset()
     licences: frozenset[str] = frozenset()
-    beside: bool = True
+    controls: bool = True
 
     def keep(self, row: Shown) -> bool:
         """Whether a row is kept."""
@@ -277,7 +277,7 @@ class Filters:
             (model.id, model.revision, model.paradigm or NOT_STATED, model.licence or NOT_STATED, entry.submitter or "")
         ).casefold()
         return (
-            (self.beside or entry.kind is ModelKind.TRAINED)
+            (self.controls or entry.kind is ModelKind.TRAINED)
             and all(word in text for word in self.search.casefold().split())
             and (not self.statuses or entry.status in self.statuses)
             and (not self.paradigms or _stated(entry, "paradigm") in self.paradigms)

@@ -64,7 +64,7 @@ class Matrix:
 
     Attributes:
         tasks: titles and the heading of the measure that each judges by.
-        rows: the judged models first, then those that they are judged beside.
+        rows: the judged models first, then the references.
     """
 
     tasks: tuple[tuple[str, str], ...]
@@ -83,7 +83,7 @@ class Matrix:
     @property
     def apart(self) -> tuple[MatrixRow, ...]:
         """The other rows, which are folded."""
-        return () if self.together is self.rows else self.beside
+        return () if self.together is self.rows else self.references
 
     @property
     def judged(self) -> tuple[MatrixRow, ...]:
@@ -91,7 +91,7 @@ class Matrix:
         return tuple(row for row in self.rows if row.standing is not None)
 
     @property
-    def beside(self) -> tuple[MatrixRow, ...]:
+    def references(self) -> tuple[MatrixRow, ...]:
         """The rows of twins, controls and baselines."""
         return tuple(row for row in self.rows if row.standing is None)
 

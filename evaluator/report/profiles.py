@@ -27,7 +27,7 @@ CERTAINTY = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class Beside:
+class Reference:
     """A score that needs no audio, in a bar.
 
     Attributes:
@@ -51,8 +51,8 @@ class ProfileBar:
         x: percent of the width.
         low, high: ends of the interval in percent; equal to `x` if there are too few samples.
         text: the score with its interval.
-        beside: see `Beside`.
-        is_above: whether the interval is above all of `beside`; None if there is no interval.
+        references: see `Reference`.
+        is_above: whether the interval is above all of `references`; None if there is no interval.
         printed: places of published values of the group on other data, percent of the width.
     """
 
@@ -62,7 +62,7 @@ class ProfileBar:
     low: float
     high: float
     text: str
-    beside: tuple[Beside, ...]
+    references: tuple[Reference, ...]
     is_above: bool | None
     printed: tuple[float, ...] = ()
 
@@ -89,13 +89,13 @@ class ProfileNumber:
     Attributes:
         name: of the measure.
         text: its value, with its interval or as a share.
-        beside: its references, in words; empty for a share.
+        references: its references, in words; empty for a share.
         meaning: of the measure.
     """
 
     name: str
     text: str
-    beside: str
+    references: str
     meaning: str
 
 
@@ -170,7 +170,7 @@ def _parts(comparison: Comparison, place: int, profile: Profile) -> Iterator[Pro
         bars = tuple(_bar(comparison, view, place, name, k) for name, k in zip(names, members, strict=True))
         title = f"{view.measure.heading[:1].upper()}{view.measure.heading[1:]} by {grouping}"
         words = "; ".join(
-            f"{bar.name}, n = {bar.n:,}: {bar.text}, " + ", ".join(f"{one.name} {one.text}" for one in bar.beside)
+            f"{bar.name}, n = {bar.n:,}: {bar.text}, " + ", ".join(f"{one.name} {one.text}" for one in bar.references)
             for bar in bars
         )
         yield ProfilePart(title, bars, f"{title}: {words}")
@@ -181,7 +181,7 @@ def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDA
     printed = comparison.info.printed
     values = view.values[members, place]
     mean, interval = float(values.mean()), _interval(values, view.clusters[members], view.measure)
-    beside = {words: reached(members) for words, reached in comparison.samples.without_listening.items()}
+    others = {words: reached(members) for words, reached in comparison.samples.without_listening.items()}
     low, high = interval or (mean, mean)
     digits = view.measure.digits
     first, last = view.measure.range
@@ -196,8 +196,8 @@ def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDA
         low=at(low),
         high=at(high),
         text=f"{number_text(mean, digits, minus='−')} {interval_text(interval, 2) or '(too few for an interval)'}",
-        beside=tuple(Beside(words, at(value), number_text(value, digits)) for words, value in beside.items()),
-        is_above=None if interval is None else low > max(beside.values(), default=-math.inf),
+        references=tuple(Reference(words, at(value), number_text(value, digits)) for words, value in others.items()),
+        is_above=None if interval is None else low > max(others.values(), default=-math.inf),
         # A group of all samples of a task is named like its measure.
         printed=() if printed is None else tuple(map(at, printed.of_measure(name))),
     )

@@ -75,20 +75,20 @@ class Plan:
     Attributes:
         tasks: the tasks to score.
         baselines: names of models without which scores are hard to interpret.
-        beside: for each named model, its twins and controls.
+        controls: for each named model, its twins and controls.
         apart: pairs (name of a baseline, name of a task) that are not scored: a text baseline is no baseline of a task
             on sound alone.
     """
 
     tasks: tuple[Task, ...]
     baselines: tuple[str, ...]
-    beside: Mapping[str, tuple[str, ...]]
+    controls: Mapping[str, tuple[str, ...]]
     apart: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all models, each followed by its twins and controls."""
-        named = [one for name, controls in self.beside.items() for one in (name, *controls)]
+        named = [one for name, controls in self.controls.items() for one in (name, *controls)]
         return (*self.baselines, *named)
 
 
@@ -113,7 +113,7 @@ def planned(
     wanted += [name for task in scored for name in descriptions_of(task.info)]
     baselines += [name for name in dict.fromkeys(wanted) if not name.endswith(":") and name not in baselines]
     names = {one.name for one in given}
-    beside = {
+    controls = {
         one.name: tuple(
             f"{prefix}{one.name}"
             for prefix in _prefixes([task for task in scored if one.does(task)], is_judged)
@@ -129,7 +129,7 @@ def planned(
         for task in scored
         if listings[name].embeds_text and not listings[name].is_baseline and "text" not in task.info.needs
     )
-    return Plan(tuple(scored), tuple(baselines), beside, apart)
+    return Plan(tuple(scored), tuple(baselines), controls, apart)
 
 
 def _prefixes(tasks: Sequence[Task], is_judged: bool) -> list[str]:

@@ -577,8 +577,8 @@ class TestPaired:
             tested.append(result.model.id)
             return judge(info, result, *others)
 
-        judge = module.verdict_beside
-        monkeypatch.setattr(module, "verdict_beside", counted)
+        judge = module.verdict_among
+        monkeypatch.setattr(module, "verdict_among", counted)
         files = [made_up(name, values=HARD - gap) for name, gap in (("org/one", 0.0), ("untrained:org/one", 0.1))]
         _, hub, reader = read({path: content for one in files for path, content in _placed(one).items()})
         assert tested == []

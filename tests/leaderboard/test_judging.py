@@ -12,7 +12,7 @@ from audio_compositionality.evaluator.compare.comparison import OpenedData
 from audio_compositionality.evaluator.compare.model_verdicts import task_phrase
 from audio_compositionality.evaluator.compare.task_verdicts import Standing
 from audio_compositionality.evaluator.results.result import CLUSTER, Result, ResultError, SampleTable
-from audio_compositionality.leaderboard.board import MOST_TESTED, Order, order_beside, trimmed_samples, verdict_beside
+from audio_compositionality.leaderboard.board import MOST_TESTED, Order, order_among, trimmed_samples, verdict_among
 from audio_compositionality.tasks.base import Samples
 from audio_compositionality.tasks.registry import load_task
 
@@ -50,7 +50,7 @@ PLAIN = [result(name, HARD - 0.06 + small(2)) for name in DESCRIPTIONS]
 
 
 def test_a_small_difference_in_every_sample_shows():
-    verdict = verdict_beside(INFO, MODEL, [TWIN, *PLAIN], CLOSED)
+    verdict = verdict_among(INFO, MODEL, [TWIN, *PLAIN], CLOSED)
     assert verdict.standings == {"twin": ABOVE, "description": ABOVE, "trivial": ABOVE}
     assert verdict.comparison is None, "it holds the scores of all samples"
 
@@ -67,7 +67,7 @@ def test_a_small_difference_in_every_sample_shows():
 def test_with_an_entry_of_other_samples_or_without_any_nothing_can_be_told(other, why):
     outcome = "the samples of untrained:org/one cannot be read, or are others"
     for twins in ([other], [TWIN, other]):
-        verdict = verdict_beside(INFO, MODEL, [*twins, *PLAIN], CLOSED)
+        verdict = verdict_among(INFO, MODEL, [*twins, *PLAIN], CLOSED)
         assert list(verdict.standings.items()) == [("twin", UNKNOWN), ("description", ABOVE), ("trivial", ABOVE)]
         assert verdict.baselines["twin"][-1].outcome == outcome
         assert task_phrase(verdict).endswith(f"; {outcome}")
@@ -75,7 +75,7 @@ def test_with_an_entry_of_other_samples_or_without_any_nothing_can_be_told(other
 
 def test_a_description_and_a_level_without_samples_cannot_be_told_either():
     beside = [TWIN, *(without(result(id, HARD - 0.2)) for id in (*DESCRIPTIONS, "rms", "shuffled:org/one"))]
-    verdict = verdict_beside(INFO, MODEL, beside, CLOSED)
+    verdict = verdict_among(INFO, MODEL, beside, CLOSED)
     expected = {"twin": ABOVE, "description": UNKNOWN, "trivial": UNKNOWN, "shuffled:": UNKNOWN}
     assert list(verdict.standings.items()) == list(expected.items())
     assert not any(row.is_missing for row in verdict.rows)
@@ -85,7 +85,7 @@ def test_without_its_own_samples_or_with_those_that_the_data_do_not_have_nothing
     """A stranger's samples of a preset: their clusters are not known."""
     data = OpenedData(None, Samples(({"id": "other"},), np.zeros(1, np.int64)), None)
     for model, opened in ((without(MODEL), CLOSED), (MODEL, data)):
-        verdict = verdict_beside(INFO, model, [TWIN, *PLAIN], opened)
+        verdict = verdict_among(INFO, model, [TWIN, *PLAIN], opened)
         assert verdict.standings == {"twin": UNKNOWN, "description": UNKNOWN, "trivial": UNKNOWN}
         assert {row.outcome for row in verdict.rows} == {
             "the samples of this entry cannot be read, or belong to other data"
@@ -96,7 +96,7 @@ def test_few_clusters_show_less_than_many_samples():
     groups = np.repeat(np.arange(12), 5)
     gap = np.repeat(0.1 + 0.25 * np.linspace(-1.6, 1.6, 12), 5)
     alone, grouped = (
-        verdict_beside(
+        verdict_among(
             INFO, result("org/one", HARD, clusters=of), [result("untrained:org/one", HARD - gap, clusters=of)], CLOSED
         )
         for of in (None, groups)
@@ -107,24 +107,24 @@ def test_few_clusters_show_less_than_many_samples():
 def test_every_control_of_one_name_counts():
     beside = [TWIN, result("shuffled:org/one", HARD - 0.3), result("shuffled:org/one", HARD + 0.3)]
     for order in (beside, beside[::-1]):
-        verdict = verdict_beside(INFO, MODEL, order, CLOSED)
+        verdict = verdict_among(INFO, MODEL, order, CLOSED)
         assert {row.standing for row in verdict.baselines["shuffled:"] if row.decides} == {ABOVE, BELOW}
         assert verdict.standings["shuffled:"] is NOT_SHOWN
 
 
 def test_models_that_cannot_be_told_apart():
     close = {"org/one": MODEL, "org/two": result("org/two", HARD + small(5)), "org/low": result("org/low", HARD - 0.2)}
-    order = order_beside(INFO, close, set(close), CLOSED)
+    order = order_among(INFO, close, set(close), CLOSED)
     said = order.sentences
     assert order.ranks == {"org/one": 1, "org/two": 1, "org/low": 3}
     first, second = sorted(("org/one", "org/two"), key=lambda name: -close[name].measures["adjusted"])
     assert said[0] == f"{first} does not differ significantly from {second}."
     assert said[1].startswith(f"{first} is higher than org/low: +0.2")
-    assert order_beside(INFO, close, {"org/one"}, CLOSED) == Order()
+    assert order_among(INFO, close, {"org/one"}, CLOSED) == Order()
     two = {name: close[name] for name in ("org/one", "org/two")}
-    assert "do not differ significantly: " in "".join(order_beside(INFO, two, set(), CLOSED).sentences)
+    assert "do not differ significantly: " in "".join(order_among(INFO, two, set(), CLOSED).sentences)
     apart = {**two, "org/two": without(close["org/two"])}
-    assert order_beside(INFO, apart, set(apart), CLOSED) == Order()
+    assert order_among(INFO, apart, set(apart), CLOSED) == Order()
 
 
 def test_a_stranger_s_table_is_bounded_and_trimmed():

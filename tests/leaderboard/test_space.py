@@ -24,7 +24,7 @@ FILLED += ("csv", "caption", "picked", "measure")
 def choice(task="a_coat", data="", **changes):
     """What a browser sends."""
     values = {"search": "", "statuses": [], "paradigms": [], "licences": [], "sort": "", "ascending": False}
-    values |= {"picked": [], "measure": "", "beside": True, "older": False} | changes
+    values |= {"picked": [], "measure": "", "controls": True, "older": False} | changes
     return Selection.of(task, data, *values.values())
 
 
@@ -133,9 +133,9 @@ def test_twins_controls_and_baselines_are_left_out_on_request(entries, make_entr
         (*entries, make_entry("untrained:org/e00", 20), make_entry("random", model={"paradigm": "baseline"}))
     )
 
-    def shown(beside):
-        cells = refreshed(page, beside=beside)["table"].value["data"]
-        overview = page.overview("", "", beside)[4].value
+    def shown(controls):
+        cells = refreshed(page, controls=controls)["table"].value["data"]
+        overview = page.overview("", "", controls)[4].value
         assert all(f">{row[0]}</a>" in overview for row in cells)
         return len(cells), overview.count("<a ")
 

@@ -173,7 +173,7 @@ def test_the_overview_has_a_row_a_model_and_a_column_a_benchmark(several):
     assert (noise.number, noise.standing, noise.several) == ("0.925", Standing.UNKNOWN, "")
     assert noise.twin == "no twin: submit untrained:org/noise"
     assert rows[0].facts == ("✓ verified", "not stated", "–", "2026-01-01", "eve")
-    assert [row.model for row in standing_rows(shown, beside=False)] == ["org/good", "org/noise", "org/other"]
+    assert [row.model for row in standing_rows(shown, controls=False)] == ["org/good", "org/noise", "org/other"]
     assert [column.heading for column in standing_columns(several, DATA, "coat")] == ["A-COAT", "A-TRE"]
 
 
@@ -199,7 +199,7 @@ def test_models_that_cannot_be_told_apart_share_a_rank(learnt, make_scored):
     for id, score in {"org/last": 0.5, "untrained:org/last": 0.2}.items():
         entries.append(make_scored(id, score, 90, task="a_tre", verified_on=MAINTAINED))
     shown = standing_columns(board_of(*learnt, *entries), DATA, "coat")
-    rows = standing_rows(shown, beside=False)
+    rows = standing_rows(shown, controls=False)
     ranks = [("org/best", 1), ("org/alike", 2), ("org/good", 2), ("org/last", 4), ("org/unproven", 0)]
     assert [(row.model, row.rank) for row in rows] == ranks
     assert re.findall(r'<td class="rank">(.*?)</td>', standing_html(shown, rows)) == ["1", "2", "2", "4", "–"]
@@ -215,7 +215,7 @@ def test_no_score_leads_the_overview_without_a_twin_in_its_first_column(learnt, 
     ]
     board = board_of(*noise, *learnt)
     for benchmark in ("all benchmarks", "coat"):
-        rows = standing_rows(standing_columns(board, DATA, benchmark), beside=False)
+        rows = standing_rows(standing_columns(board, DATA, benchmark), controls=False)
         assert [row.model for row in rows] == ["org/good", "org/noise"]
         assert rows[1].learnt >= rows[0].learnt > 0
 

@@ -28,7 +28,7 @@ def test_each_number_stands_with_its_verdict(verdicts):
     assert [row.label for row in matrix.judged] == [
         label for label in verdicts.comparisons[0].labels if label in ("org/one", "org/two")
     ]
-    assert [row.kind for row in matrix.beside] == ["untrained network", "baseline", "baseline"]
+    assert [row.kind for row in matrix.references] == ["untrained network", "baseline", "baseline"]
     coat = verdicts.comparisons[0]
     for row in matrix.rows:
         cell, other = row.cells
@@ -45,4 +45,4 @@ def test_of_many_rows_those_of_models_are_on_the_first_screen(verdicts, monkeypa
     matrix = matrix_of(verdicts)
     assert (matrix.together, matrix.apart) == (matrix.rows, ())
     monkeypatch.setattr(matrix_module, "MOST_TOGETHER", 4)
-    assert (matrix.together, matrix.apart) == (matrix.judged, matrix.beside)
+    assert (matrix.together, matrix.apart) == (matrix.judged, matrix.references)

@@ -113,7 +113,7 @@ def test_each_model_by_itself(compared):
     ]  # fmt: skip
     assert [bar.x for bar in by_task.bars] == [100, 100, 100, 100, 25]
     assert [bar.is_above for bar in by_task.bars] == [True] * 4 + [False]
-    assert [round(beside.x, 1) for bar in by_task.bars for beside in bar.beside[:1]] == [25, 33.3, 50, 25, 25]
+    assert [round(one.x, 1) for bar in by_task.bars for one in bar.references[:1]] == [25, 33.3, 50, 25, 25]
     assert by_task.bars[0].printed == (57.5, 30.1, 53.4, 43.8, 51.4)
     assert all(bar.printed == () for bar in by_polyphony.bars)
     # All of 12 groups right: Wilson's lower end, 1 - z² / (12 + z²).

@@ -20,7 +20,7 @@ def beside(names, tasks, *, is_judged=True):
     plan = planned([Named(name) for name in names], tasks, is_named=True, is_judged=is_judged)
     assert plan.tasks == tuple(tasks)
     assert plan.names[: len(plan.baselines)] == plan.baselines
-    return plan.baselines, dict(plan.beside)
+    return plan.baselines, dict(plan.controls)
 
 
 def test_tasks_that_are_named_bring_their_controls():
