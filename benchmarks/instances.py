@@ -40,10 +40,10 @@ def _measured() -> dict[str, Any]:
     from audio_compositionality.dataset_builder.recipes import load_recipe
     from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.encoders.base import Model, ModelCard
-    from audio_compositionality.evaluator.run.embeddings import open_store
+    from audio_compositionality.evaluator.run.cache import EmbeddingShard
+    from audio_compositionality.evaluator.run.embeddings import open_cache
     from audio_compositionality.evaluator.run.evaluate import evaluate
     from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import EmbeddingShard
     from audio_compositionality.tasks.base import Outputs
     from audio_compositionality.tasks.registry import load_task
     from studies.validity.instances_encoders import ImaginedRecordings
@@ -73,9 +73,9 @@ def _measured() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         model = Stored()
         options = RunOptions(cache=Path(folder), progress=False)
-        store = open_store(model, configuration, options)
-        for shard in range(store.num_shards):
-            store.write(shard, EmbeddingShard(noise[list(store.numbers(shard))], {}))
+        cache = open_cache(model, configuration, options)
+        for shard in range(cache.num_shards):
+            cache.write(shard, EmbeddingShard(noise[list(cache.numbers(shard))], {}))
         started = time.process_time()
         (result,) = evaluate(model, data, tasks=[TASK], options=options)
         evaluated = time.process_time() - started

@@ -72,10 +72,10 @@ def _single_sources() -> tuple[list[Any], Floats]:
 
     configuration = rendered_preset("mini", recipes=["factors"], stars=1).configuration("factors")
     model: Any = load_model("log-mel-statistics")
-    store = embed_configuration(model, configuration, RunOptions(progress=False))
+    cache = embed_configuration(model, configuration, RunOptions(progress=False))
     rows = [row for row in configuration.rows if is_crossed(row)]
     places = {row["id"]: place for place, row in enumerate(configuration.rows)}
-    return rows, np.asarray(store.load().embeddings, np.float64)[[places[row["id"]] for row in rows]]
+    return rows, np.asarray(cache.load().embeddings, np.float64)[[places[row["id"]] for row in rows]]
 
 
 def _folds(fold: NDArray[np.int64]) -> list[Fold]:

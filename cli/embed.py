@@ -36,14 +36,14 @@ def run(options: argparse.Namespace) -> None:
     configurations = [data.configuration(recipe) for recipe in recipes]
     groups = models_by_pass(models)
     for layers, configuration in product(groups, configurations):
-        for store in embed_at_layers(layers, configuration, how):
+        for cache in embed_at_layers(layers, configuration, how):
             if not processes.is_main:
                 continue
-            print(store.folder, flush=True)
-            skipped = len(store.load().errors)
+            print(cache.folder, flush=True)
+            skipped = len(cache.load().errors)
             if skipped:
                 print(
-                    f"note: {skipped} of {len(store.ids)} clips of {store.key.recipe} could not be embedded; their ids "
+                    f"note: {skipped} of {len(cache.ids)} clips of {cache.key.recipe} could not be embedded; their ids "
                     "and the reasons are in that folder",
                     file=sys.stderr,
                 )

@@ -146,8 +146,8 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         TaskError: there is no such task.
         DatasetError: there are no such data.
     """
+    from audio_compositionality.evaluator.run.cache import cached_outputs_folder
     from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import cached_outputs_folder
     from audio_compositionality.support.spec import read_values
     from audio_compositionality.tasks.base import settings_among
     from audio_compositionality.tasks.registry import list_tasks

@@ -340,12 +340,12 @@ def coral_check(
         tasks: by default, all tasks that the data hold and that need only embeddings of clips, less those on
             request.
         max_clips: most clips of the recordings.
-        options: run options: device, store of embeddings, settings of the tasks; no results are written.
+        options: run options: device, cache of embeddings, settings of the tasks; no results are written.
 
     Raises:
         SoundError: unusable recordings, or fewer than 10 clips of them.
         ClipError: a clip cannot be embedded.
-        StoreError: stored embeddings are damaged.
+        CacheError: stored embeddings are damaged.
         TaskError: a task that needs more than embeddings of clips.
         InputError: embeddings that do not vary; several processes.
     """
@@ -372,10 +372,10 @@ def coral_check(
         recordings, max_clips=max_clips, skip_invalid=options.skip_invalid, progress=options.progress
     )
     configuration: Configuration = natural
-    store = embed_configuration(model, configuration, options)
-    content = store.load()
+    cache = embed_configuration(model, configuration, options)
+    content = cache.load()
     if content.errors and not options.skip_invalid:
-        refuse_skipped(store, content)
+        refuse_skipped(cache, content)
     embeddings = np.delete(content.embeddings, list(content.errors), axis=0)
     number, dim = embeddings.shape
     if number < MIN_CLIPS:
@@ -383,7 +383,7 @@ def coral_check(
             f"{natural.source!r}: only {number} of {len(natural.clip_ids)} clips can be embedded; a covariance needs "
             f"{MIN_CLIPS} or more"
         )
-    skipped = [*natural.skipped, *({"id": store.ids[clip], "reason": why} for clip, why in content.errors.items())]
+    skipped = [*natural.skipped, *({"id": cache.ids[clip], "reason": why} for clip, why in content.errors.items())]
     changes = []
     for task in opened:
         change, left_out = _change_of_task(task, model, embeddings, options)
@@ -412,8 +412,8 @@ def coral_check(
 def _change_of_task(
     opened: OpenedTask, model: Model, natural: Floats, options: RunOptions
 ) -> tuple[CoralTask, list[dict[str, str]]]:
-    store = embed_configuration(model, opened.configuration, options.changed(out=None))
-    opened, synthetic, skipped = embedded_rows(store, store.load(), opened, options.skip_invalid)
+    cache = embed_configuration(model, opened.configuration, options.changed(out=None))
+    opened, synthetic, skipped = embedded_rows(cache, cache.load(), opened, options.skip_invalid)
     # The adaptation is learnt from the train split, or from all clips where nothing is trained.
     trained = [row["split"] == "train" for row in opened.rows]
     counts = [len(inputs.clips) for inputs in opened.inputs]

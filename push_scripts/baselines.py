@@ -11,12 +11,12 @@ from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.base import Model
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.results.result import Result, ResultError, result_path
+from audio_compositionality.evaluator.run.cache import cached_outputs_folder
 from audio_compositionality.evaluator.run.evaluate import Report, differences, evaluate_models
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.outputs import can_do
 from audio_compositionality.evaluator.run.planning import planned
-from audio_compositionality.evaluator.run.store import cached_outputs_folder
 from audio_compositionality.evaluator.submissions.layout import FILE_LIMITS, MAX_ENTRIES, RESULT, folders_of
 from audio_compositionality.evaluator.submissions.submission import read_result
 from audio_compositionality.hub.client import Hub

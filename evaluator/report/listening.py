@@ -23,8 +23,8 @@ from audio_compositionality.encoders.base import LETTERS
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
 from audio_compositionality.evaluator.compare.tables import measure_cell, measure_column
 from audio_compositionality.evaluator.results.result import ResultError
+from audio_compositionality.evaluator.run.cache import CacheError
 from audio_compositionality.evaluator.run.opened import OpenedTask
-from audio_compositionality.evaluator.run.store import StoreError
 from audio_compositionality.evaluator.submissions.making import stored_answers
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
@@ -107,7 +107,7 @@ def written_answers(comparison: Comparison) -> Written:
             opened[key] = OpenedTask(task, configuration, rows, inputs, settings)
         try:
             answers = iter(stored_answers(one.result, opened[key]))
-        except (ResultError, StoreError):
+        except (ResultError, CacheError):
             continue
         asked = zip(rows, opened[key].inputs, strict=True)
         written[one.label] = {row["id"]: tuple(islice(answers, len(inputs.prompts))) for row, inputs in asked}

@@ -34,12 +34,12 @@ from audio_compositionality.support.progress import during
 from audio_compositionality.support.text import listed
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
 
+from .cache import Answer, AnswerCache, AnswerShard, answer_cache, scoring_of, stage_of
 from .embeddings import batch_size_of, clips_at, recorded_error
 from .folds import FOLDS, CrossFitted
 from .opened import OpenedTask
 from .options import ITEMS_PER_SHARD, RunOptions
 from .processes import Processes
-from .store import Answer, AnswerShard, AnswerStore, answer_store, scoring_of, stage_of
 
 
 def scoring_problem(model: Model, scoring: Scoring) -> str | None:
@@ -146,34 +146,34 @@ def compute_answers(model: Model, opened: OpenedTask, options: RunOptions, proce
         ClipError: there are invalid clips that may not be left out.
         TaskError: the remaining rows cannot be scored, or the model has nothing to learn from.
         ModelError: answers are no texts, or their number differs from the number of prompts.
-        StoreError: stored answers are damaged, or answers of another process are not visible.
+        CacheError: stored answers are damaged, or answers of another process are not visible.
         ProcessError: another process has failed.
     """
     ids, rows = opened.asked_about, _prompted_rows(opened)
-    store = answer_store(model.card, opened, options.cache)
+    cache = answer_cache(model.card, opened, options.cache)
     # A process with less memory might choose smaller calls, and so another share.
     size = int(processes.tell(str(questions_per_call(model, options))))
     # The shards of one call go to one process: the rest of a call may change an answer within rounding.
-    together = min(-(-size // store.items_per_shard), -(-store.num_shards // processes.count)) or 1
-    share = [shard for shard in range(store.num_shards) if shard // together % processes.count == processes.rank]
-    stage = stage_of(store, share, options.force)
+    together = min(-(-size // cache.items_per_shard), -(-cache.num_shards // processes.count)) or 1
+    share = [shard for shard in range(cache.num_shards) if shard // together % processes.count == processes.rank]
+    stage = stage_of(cache, share, options.force)
     if stage != "read" and "learn" in model.abilities:
         model = _taught(model, opened, options)
     about = other_clips(opened) if model.asks_about_others else ids
     for shard in share if options.force else ():
-        store.discard(shard)
+        cache.discard(shard)
     if not options.skip_invalid:
-        for shard in filter(store.has, range(store.num_shards)):
-            for place, why in store.read(shard).errors.items():
-                raise recorded_error(why, store.folder, place, about[store.items(shard).start + place][0])
-    title = f"{model.card.id}, {store.key.recipe}"
+        for shard in filter(cache.has, range(cache.num_shards)):
+            for place, why in cache.read(shard).errors.items():
+                raise recorded_error(why, cache.folder, place, about[cache.items(shard).start + place][0])
+    title = f"{model.card.id}, {cache.key.recipe}"
     if processes.count > 1:
         title += f" (process 1 of {processes.count}, its share)"
-    for shard in filter(store.has, share):
-        store.forget_begun(shard)
-    missing = [shard for shard in share if not store.has(shard)]
-    answers = {place: answer for shard in missing for place, answer in store.begun(shard).items()}
-    left = [place for shard in missing for place in store.items(shard) if place not in answers]
+    for shard in filter(cache.has, share):
+        cache.forget_begun(shard)
+    missing = [shard for shard in share if not cache.has(shard)]
+    answers = {place: answer for shard in missing for place, answer in cache.begun(shard).items()}
+    left = [place for shard in missing for place in cache.items(shard) if place not in answers]
     with during(title, "question", len(left), shown=options.progress and processes.is_main) as advance:
         scoring = scoring_of(opened)
         problem = scoring_problem(model, scoring)
@@ -182,10 +182,10 @@ def compute_answers(model: Model, opened: OpenedTask, options: RunOptions, proce
         errors: dict[int, str] = {}
         refused: list[ClipError] = []
         # As many clips are read at a time as fill whole shards: opening stored rows again takes longer.
-        read = -(-size // store.items_per_shard) * store.items_per_shard
+        read = -(-size // cache.items_per_shard) * cache.items_per_shard
         questions = _questions(model, opened, about, left, read, options.skip_invalid, errors, refused)
         by: By | None = None if scoring == GENERATE else "options" if scoring == "options" else "letters"
-        shards = dict.fromkeys(place // store.items_per_shard for place in [*left, *answers])
+        shards = dict.fromkeys(place // cache.items_per_shard for place in [*left, *answers])
         with closing(model.answers(questions, by, size=size)) as stream:
             for place, given in stream:
                 advance(1)
@@ -196,19 +196,19 @@ def compute_answers(model: Model, opened: OpenedTask, options: RunOptions, proce
                         refused.append(ClipError(why, place, about[place][0]))
                     continue
                 answers[place] = checked_answer(given, opened.options[place], model.card)
-                shard = place // store.items_per_shard
-                if not _write_whole(store, shard, answers, errors):
-                    store.add(shard, [(place, answers[place])])
+                shard = place // cache.items_per_shard
+                if not _write_whole(cache, shard, answers, errors):
+                    cache.add(shard, [(place, answers[place])])
         if refused:
             raise refused[0]
         for shard in shards:
-            if not store.has(shard):
-                _write_whole(store, shard, answers, errors)
+            if not cache.has(shard):
+                _write_whole(cache, shard, answers, errors)
     processes.wait()
     if not processes.is_main:
         return None
-    store.check_complete()
-    content = store.load()
+    cache.check_complete()
+    content = cache.load()
     skipped = {ids[place][0]: why for place, why in content.errors.items()}
     scored = opened.without(list(skipped)) if skipped else opened
     kept = {row["id"] for row in scored.rows}
@@ -216,15 +216,15 @@ def compute_answers(model: Model, opened: OpenedTask, options: RunOptions, proce
     return Answered(scored, texts, skipped, stage, _cut(model.card, content), _shortened(model, scored))
 
 
-def _write_whole(store: AnswerStore, shard: int, answers: Mapping[int, Answer], errors: Mapping[int, str]) -> bool:
+def _write_whole(cache: AnswerCache, shard: int, answers: Mapping[int, Answer], errors: Mapping[int, str]) -> bool:
     """Write a shard if an answer, or the reason for a missing one, is there for each question; returns whether."""
-    items = store.items(shard)
+    items = cache.items(shard)
     if not all(place in answers or place in errors for place in items):
         return False
     given = [answers.get(place, ("", {})) for place in items]
     facts = tuple(beside for _, beside in given)
     failed = {place - items.start: errors[place] for place in items if place in errors}
-    store.write(shard, AnswerShard(tuple(text for text, _ in given), failed, facts if any(facts) else ()))
+    cache.write(shard, AnswerShard(tuple(text for text, _ in given), failed, facts if any(facts) else ()))
     return True
 
 

@@ -6,7 +6,7 @@ clips is embedded once more at the end, in another order and other batches. Each
 once, and kept in shards like clips.
 
 Clips that arrive row by row would reveal their row to a model that counts. So clips are read a block at a time (see
-`store.EmbeddingStore`), kept until the block is complete, and passed on in the order of their hashes, while the next
+`cache.EmbeddingCache`), kept until the block is complete, and passed on in the order of their hashes, while the next
 block is read.
 """
 
@@ -48,10 +48,10 @@ from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batche
 from audio_compositionality.support.progress import during
 from audio_compositionality.support.text import first_line
 
+from .cache import SHARDS_PER_BLOCK, CacheError, CacheKey, EmbeddingCache, EmbeddingShard
 from .opened import OpenedTask, digest_of_texts
 from .options import ITEMS_PER_SHARD, RunOptions
 from .processes import Processes, join_processes
-from .store import SHARDS_PER_BLOCK, EmbeddingShard, EmbeddingStore, StoreError, StoreKey
 
 CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 32
 """Clips per batch. On two cores Whisper tiny.en and base embed a clip fastest in batches of 2 to 4."""
@@ -63,14 +63,14 @@ Value = TypeVar("Value")
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 
-def open_store(model: Model, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
+def open_cache(model: Model, configuration: Configuration, options: RunOptions) -> EmbeddingCache:
     """The cache for a model's embeddings of all clips of a configuration; in memory where `options.cache` is None.
 
     A model under a control that changes texts alone shares the cache of the model itself.
     """
     recipe, fingerprint = configuration.recipe, configuration.fingerprint
-    key = StoreKey.of(model.clips_card, recipe, fingerprint, configuration.rows_digest)
-    return EmbeddingStore(options.cache, key, configuration.clip_ids)
+    key = CacheKey.of(model.clips_card, recipe, fingerprint, configuration.rows_digest)
+    return EmbeddingCache(options.cache, key, configuration.clip_ids)
 
 
 def embedder_of(model: Model, opened: OpenedTask) -> Model:
@@ -81,36 +81,36 @@ def embedder_of(model: Model, opened: OpenedTask) -> Model:
     return BinnedFrames(model, float(opened.rows[0]["duration"]))
 
 
-def embed_configuration(model: Model, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
-    """Embed every clip of a configuration into a store; see `embed_at_layers`."""
+def embed_configuration(model: Model, configuration: Configuration, options: RunOptions) -> EmbeddingCache:
+    """Embed every clip of a configuration into a cache; see `embed_at_layers`."""
     return embed_at_layers([model], configuration, options)[0]
 
 
-def embed_at_layers(models: Sequence[Model], configuration: Configuration, options: RunOptions) -> list[EmbeddingStore]:
-    """Embed every clip of a configuration into stores; stored embeddings are not computed again.
+def embed_at_layers(models: Sequence[Model], configuration: Configuration, options: RunOptions) -> list[EmbeddingCache]:
+    """Embed every clip of a configuration into caches; stored embeddings are not computed again.
 
     Several processes, see `join_processes`, each compute their own shards and wait for each other. Clips come in an
-    order that is independent of rows, and some of them twice; see `fill_stores`.
+    order that is independent of rows, and some of them twice; see `fill_caches`.
 
     Args:
         models: an encoder, or several layers of one model, which then take one pass; see `models_by_pass`.
         configuration: of opened data.
-        options: batch size, store, which clips to leave out.
+        options: batch size, cache, which clips to leave out.
 
     Returns:
-        the cache of each: `EmbeddingStore.load` has the embeddings, `EmbeddingStore.folder` says where they are.
+        the cache of each: `EmbeddingCache.load` has the embeddings, `EmbeddingCache.folder` says where they are.
 
     Raises:
         ClipError: a clip cannot be embedded, or is stored as such, and `options.skip_invalid` is not given.
-        ModelError: the embedding of a clip depends on the other clips of its batch; the stores are empty then.
-        StoreError: a stored shard is damaged, or a shard of another process is not visible.
+        ModelError: the embedding of a clip depends on the other clips of its batch; the caches are empty then.
+        CacheError: a stored shard is damaged, or a shard of another process is not visible.
         DatasetError: a clip cannot be read.
         MemoryError: not even a single clip fits into the memory.
         ProcessError: another process has failed.
     """
-    stores = [open_store(model, configuration, options) for model in models]
-    fill_stores(stores, models, configuration, options, join_processes())
-    return stores
+    caches = [open_cache(model, configuration, options) for model in models]
+    fill_caches(caches, models, configuration, options, join_processes())
+    return caches
 
 
 def models_by_pass(models: Sequence[AnyModel]) -> list[list[AnyModel]]:
@@ -126,8 +126,8 @@ def models_by_pass(models: Sequence[AnyModel]) -> list[list[AnyModel]]:
     return groups
 
 
-def fill_stores(
-    stores: Sequence[EmbeddingStore],
+def fill_caches(
+    caches: Sequence[EmbeddingCache],
     models: Sequence[Model],
     configuration: Configuration,
     options: RunOptions,
@@ -136,43 +136,43 @@ def fill_stores(
     """Compute the missing shards, each process its own, and wait until all processes have.
 
     Clips come in one stream, so that input is prepared ahead of the model from the first shard to the last, in
-    the order of `EmbeddingStore.numbers`. At the end a share of this process's clips is embedded a second time, in
+    the order of `EmbeddingCache.numbers`. At the end a share of this process's clips is embedded a second time, in
     other batches; only shards that pass are finished, and shards left unchecked by an interrupted run are checked by
     the next.
 
     Args:
-        stores: of each model and the configuration.
+        caches: of each model and the configuration.
         models: see `embed_at_layers`.
         configuration: the clips.
         options: see `embed_configuration`, also for the errors.
         processes: the processes that share the work.
     """
-    first, model = stores[0], models[0]
+    first, model = caches[0], models[0]
     share = processes.stretch_of(first.num_shards)
-    for store in stores:
+    for cache in caches:
         for shard in share:
             if options.force:
-                store.discard(shard)
-            elif store.is_stored(shard):
-                content = store.read(shard)
+                cache.discard(shard)
+            elif cache.is_stored(shard):
+                content = cache.read(shard)
                 if not options.skip_invalid:
-                    refuse_skipped(store, content, store.numbers(shard))
+                    refuse_skipped(cache, content, cache.numbers(shard))
     title = f"{model.card.id}{f' and {len(models) - 1} more of its layers' if len(models) > 1 else ''}"
     title += f", {first.key.recipe}"
     if processes.count > 1:
         title += f" (process 1 of {processes.count}, its share)"
-    left = sum(len(first.items(shard)) for shard in share if not all(store.is_stored(shard) for store in stores))
+    left = sum(len(first.items(shard)) for shard in share if not all(cache.is_stored(shard) for cache in caches))
     with during(title, "clip", left, shown=options.progress and processes.is_main) as advance:
-        embed = partial(_embed_missing, stores, models, configuration, share, options.skip_invalid, advance)
+        embed = partial(_embed_missing, caches, models, configuration, share, options.skip_invalid, advance)
         within_memory(embed, batch_size_of(model, options), model)
     processes.wait()
     if processes.is_main:
-        for store in stores:
-            store.check_complete()
+        for cache in caches:
+            cache.check_complete()
 
 
 def _embed_missing(
-    stores: Sequence[EmbeddingStore],
+    caches: Sequence[EmbeddingCache],
     models: Sequence[Model],
     configuration: Configuration,
     share: Sequence[int],
@@ -184,51 +184,51 @@ def _embed_missing(
 
     A thread writes each shard while the model works on the next.
     """
-    pairs = list(zip(stores, models, strict=True))
-    lacking = [(store, model) for store, model in pairs if not all(map(store.is_stored, share))]
-    missing = [shard for shard in share if not all(store.is_stored(shard) for store, _ in lacking)]
+    pairs = list(zip(caches, models, strict=True))
+    lacking = [(cache, model) for cache, model in pairs if not all(map(cache.is_stored, share))]
+    missing = [shard for shard in share if not all(cache.is_stored(shard) for cache, _ in lacking)]
     if missing:
-        batches = batches_in_order(configuration, stores[0], missing, size, skip_invalid)
+        batches = batches_in_order(configuration, caches[0], missing, size, skip_invalid)
         written: list[Future[None]] = []
         with (
             closing(_stream([model for _, model in lacking], batches, skip_invalid)) as stream,
-            ThreadPoolExecutor(1, thread_name_prefix="embedding-store") as writer,
+            ThreadPoolExecutor(1, thread_name_prefix="embedding-cache") as writer,
         ):
             for shard in missing:
-                ids = [stores[0].ids[number] for number in stores[0].numbers(shard)]
-                contents = _gathered([store for store, _ in lacking], ids, stream, advance)
+                ids = [caches[0].ids[number] for number in caches[0].numbers(shard)]
+                contents = _gathered([cache for cache, _ in lacking], ids, stream, advance)
                 for future in written:
                     future.result()
                 written = [
-                    writer.submit(store.write, shard, content, checked=False)
-                    for (store, _), content in zip(lacking, contents, strict=True)
-                    if not store.is_stored(shard)
+                    writer.submit(cache.write, shard, content, checked=False)
+                    for (cache, _), content in zip(lacking, contents, strict=True)
+                    if not cache.is_stored(shard)
                 ]
             for future in written:
                 future.result()
-    unchecked = [shard for shard in share if any(store.awaits_check(shard) for store in stores)]
+    unchecked = [shard for shard in share if any(cache.awaits_check(shard) for cache in caches)]
     if unchecked:
-        again = [(store, model) for store, model in pairs if any(map(store.awaits_check, unchecked))]
-        of_stores = [store for store, _ in again]
-        numbers = chosen_again(stores[0], unchecked)
+        again = [(cache, model) for cache, model in pairs if any(map(cache.awaits_check, unchecked))]
+        of_caches = [cache for cache, _ in again]
+        numbers = chosen_again(caches[0], unchecked)
         clips = clips_at(configuration, numbers)
         kept = (KeptClip.of(clips[number]) for number in numbers)
         batches = batches_by_length(kept, size_again(len(numbers), size))
         with closing(_stream([model for _, model in again], batches, skip_invalid)) as stream:
-            contents = _gathered(of_stores, [clips[number].id for number in numbers], stream)
-        accept_or_refuse(of_stores, unchecked, numbers, contents, [model.card for _, model in again], "clip")
+            contents = _gathered(of_caches, [clips[number].id for number in numbers], stream)
+        accept_or_refuse(of_caches, unchecked, numbers, contents, [model.card for _, model in again], "clip")
 
 
 def _gathered(
-    stores: Sequence[EmbeddingStore],
+    caches: Sequence[EmbeddingCache],
     ids: Sequence[str],
     stream: Iterator[list[EmbeddedBatch]],
     advance: Callable[[float], object] | None = None,
 ) -> list[EmbeddingShard]:
-    """The embeddings of some clips for each store, from as many batches as needed; these come in any order."""
+    """The embeddings of some clips for each cache, from as many batches as needed; these come in any order."""
     place_of = {id: place for place, id in enumerate(ids)}
-    embeddings = [np.full((len(ids), store.dim), np.nan, np.float32) for store in stores]
-    errors: list[dict[int, str]] = [{} for _ in stores]
+    embeddings = [np.full((len(ids), cache.dim), np.nan, np.float32) for cache in caches]
+    errors: list[dict[int, str]] = [{} for _ in caches]
     left = len(ids)
     while left:
         batches = next(stream)
@@ -264,17 +264,17 @@ def batch_size_of(model: Model, options: RunOptions) -> int:
     return options.batch_size
 
 
-def refuse_skipped(store: EmbeddingStore, content: EmbeddingShard, numbers: Sequence[int] | None = None) -> None:
+def refuse_skipped(cache: EmbeddingCache, content: EmbeddingShard, numbers: Sequence[int] | None = None) -> None:
     """Raise the ClipError of the first clip, among some, that could not be embedded.
 
     Args:
-        store: the cache of the clips.
+        cache: the cache of the clips.
         content: a part of it.
         numbers: of the part's clips; None for all clips.
     """
     if content.errors:
         number, place = min((place if numbers is None else numbers[place], place) for place in content.errors)
-        raise recorded_error(content.errors[place], store.folder, number, store.ids[number])
+        raise recorded_error(content.errors[place], cache.folder, number, cache.ids[number])
 
 
 def recorded_error(reason: str, folder: Path | None, place: int, clip_id: str) -> ClipError:
@@ -345,11 +345,11 @@ SHARE, FEWEST, MOST = 0.03, 16, 64
 """Share of the embedded items that are embedded again, and the fewest and most of them."""
 
 
-def chosen_again(store: EmbeddingStore, shards: Sequence[int]) -> list[int]:
+def chosen_again(cache: EmbeddingCache, shards: Sequence[int]) -> list[int]:
     """The items of some shards that are embedded a second time, in the order of that pass, not of the cache."""
-    numbers = [number for shard in shards for number in store.numbers(shard)]
+    numbers = [number for shard in shards for number in cache.numbers(shard)]
     count = min(max(round(SHARE * len(numbers)), FEWEST), MOST)
-    return store.by_hash(numbers, "again")[:count]
+    return cache.by_hash(numbers, "again")[:count]
 
 
 def size_again(count: int, batch_size: int) -> int:
@@ -358,7 +358,7 @@ def size_again(count: int, batch_size: int) -> int:
 
 
 def accept_or_refuse(
-    stores: Sequence[EmbeddingStore],
+    caches: Sequence[EmbeddingCache],
     shards: Sequence[int],
     numbers: Sequence[int],
     again: Sequence[EmbeddingShard],
@@ -368,24 +368,24 @@ def accept_or_refuse(
     """Finish the shards that await a check, if the second embeddings of some items equal the first.
 
     Args:
-        stores: one per model.
+        caches: one per model.
         shards: the shards that await a check.
         numbers: of the items.
-        again: for each store the second embeddings.
-        cards: one per store's model.
+        again: for each cache the second embeddings.
+        cards: one per cache's model.
         what: the name of the items: clips, texts.
 
     Raises:
-        ModelError: they differ by more than `allowed_in_company`; the stores' embeddings are discarded then.
+        ModelError: they differ by more than `allowed_in_company`; the caches' embeddings are discarded then.
     """
     place_of = {number: place for place, number in enumerate(numbers)}
-    for store, given, card in zip(stores, again, cards, strict=True):
-        first = np.full((len(numbers), store.dim), np.nan, np.float32)
+    for cache, given, card in zip(caches, again, cards, strict=True):
+        first = np.full((len(numbers), cache.dim), np.nan, np.float32)
         failed: set[int] = set()
         for shard in shards:
-            wanted = {row: place_of[number] for row, number in enumerate(store.numbers(shard)) if number in place_of}
+            wanted = {row: place_of[number] for row, number in enumerate(cache.numbers(shard)) if number in place_of}
             if wanted:
-                content = store.read(shard)
+                content = cache.read(shard)
                 first[list(wanted.values())] = content.embeddings[list(wanted)]
                 failed |= {place for row, place in wanted.items() if row in content.errors}
         left = [place for place in range(len(numbers)) if place not in failed]
@@ -396,7 +396,7 @@ def accept_or_refuse(
         allowed = allowed_in_company(card.options.precision)
         if difference <= allowed:
             continue
-        for other in stores:
+        for other in caches:
             for shard in range(other.num_shards):
                 other.discard(shard)
         raise ModelError(
@@ -405,51 +405,51 @@ def accept_or_refuse(
             "inputs and the rest of a batch must not change an embedding, so none is kept: "
             f"`audio-compositionality check-model {card.id}` looks for the reason"
         )
-    for store in stores:
+    for cache in caches:
         for shard in shards:
-            if store.awaits_check(shard):
-                store.accept(shard)
+            if cache.awaits_check(shard):
+                cache.accept(shard)
 
 
-def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> EmbeddingStore:
+def text_cache(card: ModelCard, opened: OpenedTask, options: RunOptions) -> EmbeddingCache:
     """The cache for a model's embeddings of the different texts of a task; in memory where `options.cache` is None.
 
     Its key depends on the texts alone, so tasks with the same texts share it.
     """
     unique = opened.unique_texts
-    key = StoreKey.of(card, opened.configuration.recipe, digest_of_texts(unique), kind="texts")
-    return EmbeddingStore(options.cache, key, [digest_of_texts([text]) for text in unique])
+    key = CacheKey.of(card, opened.configuration.recipe, digest_of_texts(unique), kind="texts")
+    return EmbeddingCache(options.cache, key, [digest_of_texts([text]) for text in unique])
 
 
-def fill_texts(store: EmbeddingStore, model: Model, opened: OpenedTask, options: RunOptions) -> None:
-    """Embed the texts that a store lacks, a shard at a time: an interrupted run continues after the last complete one.
+def fill_texts(cache: EmbeddingCache, model: Model, opened: OpenedTask, options: RunOptions) -> None:
+    """Embed the texts that a cache lacks, a shard at a time: an interrupted run continues after the last complete one.
 
-    They come in the order of the cache, and some are embedded again at the end, like clips; see `fill_stores`.
+    They come in the order of the cache, and some are embedded again at the end, like clips; see `fill_caches`.
 
     Raises:
         ModelError: the model gives another shape than it states, values that are not finite, or embeddings that depend
             on the other texts of the batch.
-        StoreError: a stored shard is damaged.
+        CacheError: a stored shard is damaged.
         MemoryError: not even a single text fits into the memory.
     """
-    unique, every = opened.unique_texts, range(store.num_shards)
+    unique, every = opened.unique_texts, range(cache.num_shards)
     if options.force:
         for shard in every:
-            store.discard(shard)
-    missing = [shard for shard in every if not store.is_stored(shard)]
-    title = f"{model.card.id}, texts of {store.key.recipe}"
-    left = sum(len(store.items(shard)) for shard in missing)
+            cache.discard(shard)
+    missing = [shard for shard in every if not cache.is_stored(shard)]
+    title = f"{model.card.id}, texts of {cache.key.recipe}"
+    left = sum(len(cache.items(shard)) for shard in missing)
     with during(title, "text", left, shown=options.progress) as advance:
         for shard in missing:
-            texts = [unique[number] for number in store.numbers(shard)]
-            store.write(shard, EmbeddingShard(_embedded(model, texts), {}), checked=False)
+            texts = [unique[number] for number in cache.numbers(shard)]
+            cache.write(shard, EmbeddingShard(_embedded(model, texts), {}), checked=False)
             advance(len(texts))
-    unchecked = [shard for shard in every if store.awaits_check(shard)]
+    unchecked = [shard for shard in every if cache.awaits_check(shard)]
     if unchecked:
-        numbers = chosen_again(store, unchecked)
+        numbers = chosen_again(cache, unchecked)
         size = size_again(len(numbers), ITEMS_PER_SHARD)
         again = EmbeddingShard(_embedded(model, [unique[number] for number in numbers], size), {})
-        accept_or_refuse([store], unchecked, numbers, [again], [model.card], "text")
+        accept_or_refuse([cache], unchecked, numbers, [again], [model.card], "text")
 
 
 def _embedded(model: Model, texts: Sequence[str], most: int = ITEMS_PER_SHARD) -> NDArray[np.float32]:
@@ -500,7 +500,7 @@ class KeptClip:
 
 
 def batches_in_order(
-    configuration: Configuration, store: EmbeddingStore, shards: Iterable[int], batch_size: int, keep_invalid: bool
+    configuration: Configuration, cache: EmbeddingCache, shards: Iterable[int], batch_size: int, keep_invalid: bool
 ) -> Iterator[ClipBatch]:
     """The clips of some shards, shard by shard in the order of the cache, except that clips of one length go together.
 
@@ -508,19 +508,19 @@ def batches_in_order(
 
     Args:
         configuration: the clips.
-        store: of their embeddings.
+        cache: of their embeddings.
         shards: ascending.
         batch_size: most clips of a batch.
         keep_invalid: see `Configuration.clips`.
 
     Raises:
-        StoreError: the data give other clips than their rows.
+        CacheError: the data give other clips than their rows.
         DatasetError: a clip cannot be read.
     """
     blocks = deque(list(block) for _, block in groupby(shards, lambda shard: shard // SHARDS_PER_BLOCK))
 
     def begin() -> _Block | None:
-        return _Block(configuration, store, blocks.popleft(), keep_invalid) if blocks else None
+        return _Block(configuration, cache, blocks.popleft(), keep_invalid) if blocks else None
 
     ahead = begin()
     while ahead is not None:
@@ -583,12 +583,12 @@ class _Block:
     """
 
     def __init__(
-        self, configuration: Configuration, store: EmbeddingStore, shards: Sequence[int], keep_invalid: bool
+        self, configuration: Configuration, cache: EmbeddingCache, shards: Sequence[int], keep_invalid: bool
     ) -> None:
         self.shards = list(shards)
         self.left: list[int] = []
-        self._store = store
-        self._wanted = {number for shard in shards for number in store.numbers(shard)}
+        self._cache = cache
+        self._wanted = {number for shard in shards for number in cache.numbers(shard)}
         self._numbers = range(min(self._wanted), max(self._wanted) + 1)
         # A problem of another process's clip does not matter here.
         self._clips = iter(configuration.clips(self._numbers, keep_invalid=True))
@@ -607,16 +607,16 @@ class _Block:
             self._keep(self._numbers[self._read], clip)
             self._read += 1
         if self._read < begun + count:
-            expected = self._store.ids[self._numbers[self._read]]
-            raise StoreError(f"the data end before the clip '{expected}' of their rows")
+            expected = self._cache.ids[self._numbers[self._read]]
+            raise CacheError(f"the data end before the clip '{expected}' of their rows")
 
     def take(self, shard: int) -> Iterator[KeptClip]:
         """The clips of a shard in its order; each is forgotten here."""
-        return (self._kept.pop(number) for number in self._store.numbers(shard))
+        return (self._kept.pop(number) for number in self._cache.numbers(shard))
 
     def _keep(self, number: int, clip: Clip) -> None:
-        if clip.id != self._store.ids[number]:
-            raise StoreError(f"the data give the clip '{clip.id}' where their rows have '{self._store.ids[number]}'")
+        if clip.id != self._cache.ids[number]:
+            raise CacheError(f"the data give the clip '{clip.id}' where their rows have '{self._cache.ids[number]}'")
         if number not in self._wanted:
             return
         if clip.problem is not None and not self._keep_invalid:
@@ -627,7 +627,7 @@ class _Block:
         while self._bytes > MOST_BYTES and len(self.shards) > 1:
             shard = self.shards.pop()
             self.left.insert(0, shard)
-            for other in self._store.numbers(shard):
+            for other in self._cache.numbers(shard):
                 self._wanted.discard(other)
                 if other in self._kept:
                     self._bytes -= self._kept.pop(other).samples.nbytes

@@ -38,13 +38,13 @@ from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task, Ta
 from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
 
 from .answers import asking_problem
+from .cache import answer_cache, cached_outputs_folder
 from .embeddings import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
 from .outputs import Filled, ModelOutputs, can_do, check_model_kind, compute_outputs, warn_of_left_out
 from .processes import Processes, join_processes
 from .shipped import shipped_result
-from .store import answer_store, cached_outputs_folder
 
 _VERSIONS = ("audio-compositionality", "numpy", "torch", "transformers", "librosa", "soxr")
 
@@ -292,11 +292,11 @@ def _check_questions(
         for one in opened if "answer" in model.abilities else ():
             if not one.prompts or not can_do(one.task, model) or (number, one.task.info.name) in done:
                 continue
-            store = answer_store(model.card, one, options.cache)
-            count = len(store.ids)
+            cached = answer_cache(model.card, one, options.cache)
+            count = len(cached.ids)
             if not options.force:
-                missing = [shard for shard in range(store.num_shards) if not store.has(shard)]
-                count = sum(len(store.items(shard)) - len(store.begun(shard)) for shard in missing)
+                missing = [shard for shard in range(cached.num_shards) if not cached.has(shard)]
+                count = sum(len(cached.items(shard)) - len(cached.begun(shard)) for shard in missing)
             if count and model.limit_seconds is not None:
                 _check_length(model.card.id, model.limit_seconds, one, options.skip_invalid)
             total += count

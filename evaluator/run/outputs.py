@@ -16,24 +16,24 @@ from audio_compositionality.support.text import listed, with_article
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 
 from .answers import compute_answers
-from .embeddings import embedder_of, fill_stores, fill_texts, open_store, refuse_skipped, text_store
+from .cache import CacheKey, EmbeddingCache, EmbeddingShard, stage_of
+from .embeddings import embedder_of, fill_caches, fill_texts, open_cache, refuse_skipped, text_cache
 from .opened import OpenedTask
 from .options import RunOptions
 from .processes import Processes
-from .store import EmbeddingShard, EmbeddingStore, StoreKey, stage_of
 
 
 @dataclass(frozen=True)
 class Filled:
-    """Stores filled earlier in the same call.
+    """Caches filled earlier in the same call.
 
     Attributes:
-        stores: the stores with all clips.
-        seconds: of a pass that filled several of them, for stores whose results have not stated it yet.
+        caches: the caches with all clips.
+        seconds: of a pass that filled several of them, for caches whose results have not stated it yet.
     """
 
-    stores: dict[StoreKey, EmbeddingStore] = field(default_factory=dict)
-    seconds: dict[StoreKey, float] = field(default_factory=dict)
+    caches: dict[CacheKey, EmbeddingCache] = field(default_factory=dict)
+    seconds: dict[CacheKey, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def compute_outputs(
         opened: the task and its data.
         options: how models are run.
         processes: the processes that share the work.
-        filled: stores filled earlier in the same call; the stores filled here are added.
+        filled: caches filled earlier in the same call; the caches filled here are added.
         layers: models that are layers of the same one and will be scored: their embeddings are computed in the
             same pass.
 
@@ -141,7 +141,7 @@ def compute_outputs(
         ClipError: a clip cannot be embedded, and `options.skip_invalid` is not given.
         TaskError: too little is left without those clips, or a model that learns has nothing to learn from.
         ModelError: answers are no texts, or their number differs from the number of prompts.
-        StoreError: stored outputs are damaged.
+        CacheError: stored outputs are damaged.
         ProcessError: another process has failed.
     """
     started = time.perf_counter()
@@ -156,59 +156,59 @@ def compute_outputs(
     texts, text_stage = None, ""
     if processes.is_main and opened.texts and "text" in model.abilities:
         # Texts first: one that is too long, or a missing tokenizer, should not cost an hour of clips.
-        text_shards = text_store(model.card, opened, options)
+        text_shards = text_cache(model.card, opened, options)
         text_stage = stage_of(text_shards, range(text_shards.num_shards), options.force)
         fill_texts(text_shards, model, opened, options)
         texts = dict(zip(opened.unique_texts, text_shards.load().embeddings, strict=True))
-    store, stage, seconds = None, "embed", None
+    cache, stage, seconds = None, "embed", None
     if opened.clip_ids and "audio" in model.abilities:
         embedder = embedder_of(model, opened)
         # Frames are wrapped layer by layer: no pass is shared.
         beside = [other for other in layers if "audio" in other.abilities and other is not model and embedder is model]
         filled = Filled() if filled is None else filled
-        store, stage, seconds = _filled_store([embedder, *beside], opened, options, processes, filled)
+        cache, stage, seconds = _filled_cache([embedder, *beside], opened, options, processes, filled)
     if not processes.is_main:
         return None
     skipped: dict[str, str] = {}
     clips = np.zeros((0, 0), np.float32)
-    if store is not None:
-        opened, clips, skipped = embedded_rows(store, store.load(), opened, options.skip_invalid)
+    if cache is not None:
+        opened, clips, skipped = embedded_rows(cache, cache.load(), opened, options.skip_invalid)
     if texts is not None and seconds is None:
-        stage = text_stage if store is None else stage if stage == text_stage else "embed_rest"
+        stage = text_stage if cache is None else stage if stage == text_stage else "embed_rest"
     seconds = time.perf_counter() - started if seconds is None else seconds
     said = np.stack([texts[text] for text in opened.texts]) if texts else np.zeros((0, 0), np.float32)
     return ModelOutputs(opened, Outputs(clips=clips, texts=said), skipped, stage, seconds)
 
 
-def _filled_store(
+def _filled_cache(
     models: Sequence[Model], opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
-) -> tuple[EmbeddingStore, str, float | None]:
-    """The cache with all clips of a task's configuration by the first of some layers of a model, with the stores of the
+) -> tuple[EmbeddingCache, str, float | None]:
+    """The cache with all clips of a task's configuration by the first of some layers of a model, with the caches of the
     other layers filled in the same pass; the cache of an earlier task of the same recipe, if there is one. Also the
     stage, see `ModelOutputs`, by the work left for this process, and the seconds of a pass over several layers, else
     None."""
-    stores = [open_store(model, opened.configuration, options) for model in models]
-    key = stores[0].key
-    if key in filled.stores:
+    caches = [open_cache(model, opened.configuration, options) for model in models]
+    key = caches[0].key
+    if key in filled.caches:
         seconds = filled.seconds.pop(key, None)
-        return filled.stores[key], "read" if seconds is None else "embed_layers", seconds
-    wanted = [place for place, store in enumerate(stores) if store.key not in filled.stores]
-    stores, models = [stores[place] for place in wanted], [models[place] for place in wanted]
-    share = processes.stretch_of(stores[0].num_shards)
-    stages = [stage_of(store, share, options.force) for store in stores]
+        return filled.caches[key], "read" if seconds is None else "embed_layers", seconds
+    wanted = [place for place, cache in enumerate(caches) if cache.key not in filled.caches]
+    caches, models = [caches[place] for place in wanted], [models[place] for place in wanted]
+    share = processes.stretch_of(caches[0].num_shards)
+    stages = [stage_of(cache, share, options.force) for cache in caches]
     started = time.perf_counter()
-    fill_stores(stores, models, opened.configuration, options, processes)
+    fill_caches(caches, models, opened.configuration, options, processes)
     elapsed = time.perf_counter() - started
-    in_pass = [store.key for store, stage in zip(stores, stages, strict=True) if stage != "read"]
-    filled.stores.update({store.key: store for store in stores})
+    in_pass = [cache.key for cache, stage in zip(caches, stages, strict=True) if stage != "read"]
+    filled.caches.update({cache.key: cache for cache in caches})
     if len(in_pass) < 2 or key not in in_pass:
-        return stores[0], stages[0], None
+        return caches[0], stages[0], None
     filled.seconds.update(dict.fromkeys(in_pass[1:], elapsed))
-    return stores[0], "embed_layers", elapsed
+    return caches[0], "embed_layers", elapsed
 
 
 def embedded_rows(
-    store: EmbeddingStore, content: EmbeddingShard, opened: OpenedTask, skip_invalid: bool
+    cache: EmbeddingCache, content: EmbeddingShard, opened: OpenedTask, skip_invalid: bool
 ) -> tuple[OpenedTask, NDArray[np.floating], dict[str, str]]:
     """A task without the rows of clips that have no embedding, the embeddings of its clips, and reasons for the others.
 
@@ -217,10 +217,10 @@ def embedded_rows(
         TaskError: the remaining rows cannot be scored.
     """
     needed = set(opened.clip_ids)
-    skipped = {store.ids[place]: why for place, why in content.errors.items() if store.ids[place] in needed}
+    skipped = {cache.ids[place]: why for place, why in content.errors.items() if cache.ids[place] in needed}
     if not skipped:
         return opened, opened.clip_outputs(content.embeddings), {}
     if not skip_invalid:
-        refuse_skipped(store, content)
+        refuse_skipped(cache, content)
     left = opened.without(list(skipped))
     return left, left.clip_outputs(content.embeddings), skipped

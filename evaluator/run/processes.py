@@ -1,6 +1,6 @@
 """Several processes in one evaluation, on one machine or many, as torchrun or accelerate start them.
 
-Each embeds its share of the clips into one store on a file system that all of them share; the main process scores.
+Each embeds its share of the clips into one cache on a file system that all of them share; the main process scores.
 Only a few lines of text pass between them, so gloo on the CPU joins them whatever device they compute on. Where one
 fails, the launcher ends the others.
 """

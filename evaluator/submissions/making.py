@@ -29,8 +29,8 @@ from .submission import (
 )
 
 if TYPE_CHECKING:
+    from audio_compositionality.evaluator.run.cache import EmbeddingCache, ShardCache
     from audio_compositionality.evaluator.run.opened import OpenedTask
-    from audio_compositionality.evaluator.run.store import EmbeddingStore, ShardStore
 
 
 def make_submission(
@@ -63,7 +63,7 @@ def make_submission(
     Raises:
         ResultError: the result cannot be submitted, or the model's outputs are not in the cache; states reason and
             remedy.
-        StoreError: stored outputs are damaged.
+        CacheError: stored outputs are damaged.
         AudioCompositionalityError: the data cannot be used, or an unknown task or device.
     """
     local, samples = load_result(Path(path))
@@ -156,7 +156,7 @@ def rescored(
     return computed.model_copy(update={name: getattr(result, name) for name in kept}), samples
 
 
-# ----- The outputs behind a local result: embeddings and answers in the stores; no model is run
+# ----- The outputs behind a local result: embeddings and answers in the caches; no model is run
 
 
 def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | None = None) -> NDArray[np.floating]:
@@ -170,11 +170,11 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
 
     Raises:
         ResultError: they are missing, or some clips could not be embedded.
-        StoreError: they are damaged, or of other clips.
+        CacheError: they are damaged, or of other clips.
     """
-    from audio_compositionality.evaluator.run.embeddings import text_store
+    from audio_compositionality.evaluator.run.cache import CacheKey, EmbeddingCache, cached_outputs_folder
+    from audio_compositionality.evaluator.run.embeddings import text_cache
     from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreKey, cached_outputs_folder
 
     if "frames" in opened.task.info.needs:
         raise ResultError(
@@ -185,11 +185,11 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
     folder = cached_outputs_folder() if root is None else Path(root)
     parts: list[NDArray[np.floating]] = []
     if opened.clip_ids:
-        key = StoreKey.of(card, configuration.recipe, configuration.fingerprint, configuration.rows_digest)
-        store = EmbeddingStore(folder, key, configuration.clip_ids)
-        parts.append(opened.clip_outputs(_loaded(store, opened)))
+        key = CacheKey.of(card, configuration.recipe, configuration.fingerprint, configuration.rows_digest)
+        cache = EmbeddingCache(folder, key, configuration.clip_ids)
+        parts.append(opened.clip_outputs(_loaded(cache, opened)))
     if opened.texts:
-        parts.append(_loaded(text_store(card, opened, RunOptions(cache=folder)), opened))
+        parts.append(_loaded(text_cache(card, opened, RunOptions(cache=folder)), opened))
     return np.concatenate(parts)
 
 
@@ -203,15 +203,15 @@ def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None =
 
     Raises:
         ResultError: they are missing, or some questions could not be asked.
-        StoreError: they are damaged, or answer other prompts.
+        CacheError: they are damaged, or answer other prompts.
     """
-    from audio_compositionality.evaluator.run.store import answer_store, cached_outputs_folder
+    from audio_compositionality.evaluator.run.cache import answer_cache, cached_outputs_folder
 
-    store = answer_store(result.model.card(), opened, cached_outputs_folder() if root is None else Path(root))
-    _check_whole(store, "answers", opened)
-    content = store.load()
+    cache = answer_cache(result.model.card(), opened, cached_outputs_folder() if root is None else Path(root))
+    _check_whole(cache, "answers", opened)
+    content = cache.load()
     if content.errors:
-        raise ResultError(f"{len(content.errors)} clips have no answer, such as {store.ids[min(content.errors)]}")
+        raise ResultError(f"{len(content.errors)} clips have no answer, such as {cache.ids[min(content.errors)]}")
     return list(content.answers)
 
 
@@ -222,21 +222,21 @@ def stored_outputs(result: Result, opened: OpenedTask, root: str | Path | None =
     return opened.outputs(stored_embeddings(result, opened, root))
 
 
-def _loaded(store: EmbeddingStore, opened: OpenedTask) -> NDArray[np.floating]:
-    """Return all embeddings of a store; raise ResultError if some are missing."""
-    _check_whole(store, "embeddings", opened)
-    content = store.load()
+def _loaded(cache: EmbeddingCache, opened: OpenedTask) -> NDArray[np.floating]:
+    """Return all embeddings of a cache; raise ResultError if some are missing."""
+    _check_whole(cache, "embeddings", opened)
+    content = cache.load()
     if content.errors:
-        raise ResultError(f"{len(content.errors)} clips have no embedding, such as {store.ids[min(content.errors)]}")
+        raise ResultError(f"{len(content.errors)} clips have no embedding, such as {cache.ids[min(content.errors)]}")
     return content.embeddings
 
 
-def _check_whole(store: ShardStore[Any], what: str, opened: OpenedTask) -> None:
-    absent = sum(not store.has(shard) for shard in range(store.num_shards))
+def _check_whole(cache: ShardCache[Any], what: str, opened: OpenedTask) -> None:
+    absent = sum(not cache.has(shard) for shard in range(cache.num_shards))
     if absent:
-        assert store.folder is not None
+        assert cache.folder is not None
         raise ResultError(
-            f"{store.key.model_id}: {absent} of {store.num_shards} files of its {what} are missing from the cache "
-            f"{store.folder.parents[1]}. Give the right folder with --cache, or compute them again: "
+            f"{cache.key.model_id}: {absent} of {cache.num_shards} files of its {what} are missing from the cache "
+            f"{cache.folder.parents[1]}. Give the right folder with --cache, or compute them again: "
             f"`{scoring_command(opened)}`"
         )

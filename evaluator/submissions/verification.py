@@ -124,7 +124,7 @@ def verify_local(
 
     Raises:
         ResultError: it is not a result, its data are unknown, or the model's outputs are not in the cache.
-        StoreError: stored outputs are damaged.
+        CacheError: stored outputs are damaged.
         AudioCompositionalityError: see `verify_folder`.
     """
     result, samples = load_result(path)

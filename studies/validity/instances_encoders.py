@@ -22,7 +22,7 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.sounds.entries import Sound, fingerprint_of_entries
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreKey
+from audio_compositionality.evaluator.run.cache import CacheKey, EmbeddingCache
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
@@ -313,14 +313,14 @@ def calls(ids: Sequence[str], shuffled: bool, seed: int) -> Floats:
 
     Args:
         ids: of the clips, row by row.
-        shuffled: whether they come in the order of an `EmbeddingStore`, else in the order of the rows.
+        shuffled: whether they come in the order of an `EmbeddingCache`, else in the order of the rows.
         seed: of the data, on which the order depends.
     """
     order = np.arange(len(ids))
     if shuffled:
-        key = StoreKey.of(ModelCard("calls", "1", 32_000, DIM), "blocks", str(seed))
-        store = EmbeddingStore(None, key, ids)
-        order = np.array([number for shard in range(store.num_shards) for number in store.numbers(shard)])
+        key = CacheKey.of(ModelCard("calls", "1", 32_000, DIM), "blocks", str(seed))
+        cache = EmbeddingCache(None, key, ids)
+        order = np.array([number for shard in range(cache.num_shards) for number in cache.numbers(shard)])
     embeddings = np.zeros((len(ids), DIM))
     embeddings[order, np.arange(len(ids)) % 8] = 1
     return embeddings

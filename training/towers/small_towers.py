@@ -18,9 +18,9 @@ from audio_compositionality.encoders.families.aligned import AlignedEncoder, Fro
 from audio_compositionality.encoders.loading.names import absolute_name
 from audio_compositionality.encoders.networks import small_networks
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
+from audio_compositionality.evaluator.run.cache import cached_outputs_folder
 from audio_compositionality.evaluator.run.embeddings import embed_configuration
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.evaluator.run.store import cached_outputs_folder
 
 from ..batches import ArrayFeatures
 from ..data import TrainingData
@@ -106,8 +106,8 @@ def frozen_features(towers: AlignedTowers, data: TrainingData, *, progress: bool
     """
 
     options = RunOptions(progress=progress, cache=cached_outputs_folder())
-    store = embed_configuration(towers.frozen.model, data.configuration, options)
-    return ArrayFeatures(store.load().embeddings)
+    cache = embed_configuration(towers.frozen.model, data.configuration, options)
+    return ArrayFeatures(cache.load().embeddings)
 
 
 class SmallTowers(TwoTowers):

@@ -12,10 +12,10 @@ import pytest
 from audio_compositionality.encoders.base import ClipError, GivenClip, ModelCard, ModelError
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.evaluator.results.result import Result
+from audio_compositionality.evaluator.run.cache import CacheError
 from audio_compositionality.evaluator.run.evaluate import evaluate_models, with_long_answers
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.evaluator.run.store import StoreError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.answerers.chooser import certain
 from audio_compositionality.tasks.answerers.symbolic import Oracle
@@ -160,7 +160,7 @@ class TestTold:
         (begun,) = tmp_path.rglob("*.begun")
         begun.unlink()
         begun.mkdir()
-        with pytest.raises(StoreError, match=r"\.begun cannot be used: .* a file of earlier answers belongs: remove"):
+        with pytest.raises(CacheError, match=r"\.begun cannot be used: .* a file of earlier answers belongs: remove"):
             scored(Tells(), options=options, data=Questions())
 
     def test_what_is_kept_does_not_count_among_the_most_questions(self, tmp_path):

@@ -11,7 +11,7 @@ from audio_compositionality.encoders.inference import BATCHED, allowed_in_compan
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.evaluator.run import embeddings
-from audio_compositionality.evaluator.run.embeddings import batches_in_order, chosen_again, open_store, size_again
+from audio_compositionality.evaluator.run.embeddings import batches_in_order, chosen_again, open_cache, size_again
 from audio_compositionality.evaluator.run.evaluate import evaluate, evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 
@@ -115,7 +115,7 @@ def test_a_run_that_was_stopped_before_the_check_is_checked_by_the_next(tmp_path
     with pytest.raises(KeyboardInterrupt):
         fill(counter, Numbered(200), tmp_path)
     monkeypatch.undo()
-    store = open_store(counter, Numbered(200), RunOptions(cache=tmp_path))
+    store = open_cache(counter, Numbered(200), RunOptions(cache=tmp_path))
     assert [store.awaits_check(shard) for shard in range(4)] == [True] * 4
     calls = counter.calls
     with pytest.raises(ModelError, match="other embeddings in another batch"):
@@ -127,7 +127,7 @@ def test_a_run_that_was_stopped_before_the_check_is_checked_by_the_next(tmp_path
 
 @pytest.mark.parametrize(("count", "expected"), [(1, 1), (10, 10), (100, 16), (1_000, 30), (5_000, 64)])
 def test_as_many_are_embedded_twice_as_the_clips_ask_for_and_not_all_beside_each_other_again(count, expected):
-    store = open_store(Number(), Numbered(count), RunOptions())
+    store = open_cache(Number(), Numbered(count), RunOptions())
     chosen = chosen_again(store, range(store.num_shards))
     assert len(chosen) == len(set(chosen)) == expected
     assert chosen != sorted(chosen) or count == 1
@@ -158,12 +158,12 @@ class Lengths(Numbered):
 
 def ordered(count: int, shards, batch_size: int = 16):
     configuration = Lengths(count)
-    store = open_store(Number(), configuration, RunOptions())
+    store = open_cache(Number(), configuration, RunOptions())
     return configuration, store, list(batches_in_order(configuration, store, shards, batch_size, False))
 
 
 def test_clips_are_read_in_the_order_of_rows_and_given_in_that_of_hashes():
-    configuration, store = Lengths(1_100), open_store(Number(), Lengths(1_100), RunOptions())
+    configuration, store = Lengths(1_100), open_cache(Number(), Lengths(1_100), RunOptions())
     given_batches = batches_in_order(configuration, store, range(18), 16, False)
     batches = [next(given_batches)]
     assert configuration.read == [range(512)]

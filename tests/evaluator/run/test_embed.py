@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from audio_compositionality.encoders.base import ClipError, ModelCard, StagedEncoder
-from audio_compositionality.evaluator.run.embeddings import embed_configuration, fill_stores, open_store
+from audio_compositionality.evaluator.run.cache import CacheError, EmbeddingCache
+from audio_compositionality.evaluator.run.embeddings import embed_configuration, fill_caches, open_cache
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.processes import Processes
-from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreError
 
 from .toys import Numbered
 
@@ -43,10 +43,10 @@ def numbers(count: int) -> np.ndarray:
     return np.stack([np.arange(count), np.arange(count) ** 2], axis=1).astype(np.float32)
 
 
-def fill(encoder, configuration, root, processes=None, **options) -> EmbeddingStore:
+def fill(encoder, configuration, root, processes=None, **options) -> EmbeddingCache:
     made = RunOptions(cache=root, **{"progress": False, **options})
-    store = open_store(encoder, configuration, made)
-    fill_stores([store], [encoder], configuration, made, processes or Processes())
+    store = open_cache(encoder, configuration, made)
+    fill_caches([store], [encoder], configuration, made, processes or Processes())
     return store
 
 
@@ -60,7 +60,7 @@ def first_time(batches: list[list[int]]) -> list[list[int]]:
     return batches
 
 
-def shards_of(store: EmbeddingStore, batches: list[list[int]]) -> list[set[int]]:
+def shards_of(store: EmbeddingCache, batches: list[list[int]]) -> list[set[int]]:
     """The shards of the clips of each batch."""
     shard_of = {number: shard for shard in range(store.num_shards) for number in store.numbers(shard)}
     return [{shard_of[number] for number in batch} for batch in batches]
@@ -103,7 +103,7 @@ def test_force_computes_all_anew(tmp_path):
 def test_the_input_is_made_ready_ahead_across_the_ends_of_shards(tmp_path):
     """While the model holds the last batch of a shard, the first ones of the next are prepared."""
     prepared = threading.Semaphore(0)
-    order = open_store(Number(), Numbered(128), RunOptions())
+    order = open_cache(Number(), Numbered(128), RunOptions())
     last = order.numbers(0)[-1]
 
     class Watched(Number):
@@ -122,7 +122,7 @@ def test_the_input_is_made_ready_ahead_across_the_ends_of_shards(tmp_path):
 
 
 def test_shards_are_on_the_disk_as_they_complete_and_wait_for_their_check(tmp_path):
-    store = open_store(Number(), Numbered(200), RunOptions(cache=tmp_path))
+    store = open_cache(Number(), Numbered(200), RunOptions(cache=tmp_path))
 
     class Stopping(Number):
         def _run_model(self, features):
@@ -146,7 +146,7 @@ def test_a_damaged_shard_is_found_before_anything_is_computed(tmp_path, skip_inv
     store.discard(0)
     store.path(3).write_bytes(b"half")
     encoder = Number()
-    with pytest.raises(StoreError, match=r"00003-of-00004\.safetensors is damaged"):
+    with pytest.raises(CacheError, match=r"00003-of-00004\.safetensors is damaged"):
         fill(encoder, Numbered(200), tmp_path, skip_invalid=skip_invalid)
     assert encoder.batches == []
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_written_stops_the_work(tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(EmbeddingStore, "write", full)
+    monkeypatch.setattr(EmbeddingCache, "write", full)
     with pytest.raises(OSError, match="No space left"):
         fill(Number(), Numbered(640), tmp_path)
 
@@ -163,7 +163,7 @@ def test_what_cannot_be_written_stops_the_work(tmp_path, monkeypatch):
 def test_data_whose_clips_are_not_those_of_the_rows_are_refused():
     configuration = Numbered(70)
     configuration.clip_ids = [f"s{number + (number > 65)}/audio" for number in range(70)]
-    with pytest.raises(StoreError, match=r"the data give the clip .* where their rows have 's6"):
+    with pytest.raises(CacheError, match=r"the data give the clip .* where their rows have 's6"):
         fill(Number(), configuration, None)
 
 
@@ -306,7 +306,7 @@ class TestShares:
     def test_shards_that_another_process_has_written_elsewhere_are_missed(self, tmp_path):
         fill(Number(), Numbered(150), tmp_path / "one machine", self.process(1, 2))
         with pytest.raises(
-            StoreError, match=r"lacks 2 of 3 shards, such as 1, .* a file system that all machines share"
+            CacheError, match=r"lacks 2 of 3 shards, such as 1, .* a file system that all machines share"
         ):
             fill(Number(), Numbered(150), tmp_path / "another", self.process(0, 2))
 

@@ -11,7 +11,7 @@ from audio_compositionality.encoders.base import ENCODER, Model, ModelCard, Mode
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.run import evaluate as evaluation
-from audio_compositionality.evaluator.run.embeddings import text_store
+from audio_compositionality.evaluator.run.embeddings import text_cache
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -49,7 +49,7 @@ def run(model, data, tmp_path, **changes):
 def test_a_run_that_was_killed_goes_on_behind_the_last_whole_shard_of_texts(tmp_path):
     data = ManyTexts(150)
     opened = open_task(Captions(), data)
-    store = text_store(Hesitant.card, opened, RunOptions())
+    store = text_cache(Hesitant.card, opened, RunOptions())
     order = [opened.unique_texts[number] for shard in range(3) for number in store.numbers(shard)]
     model = Hesitant(order[140])
     with pytest.raises(KeyboardInterrupt):

@@ -15,10 +15,10 @@ from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.evaluator.results.strict import ResultError
+from audio_compositionality.evaluator.run.cache import AnswerCache
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.evaluator.run.store import AnswerStore
 from audio_compositionality.evaluator.submissions import making, outputs
 from audio_compositionality.evaluator.submissions.layout import id_of, sha256_by_name
 from audio_compositionality.evaluator.submissions.making import make_submission
@@ -175,10 +175,10 @@ def test_answers_are_sent_word_for_word_and_no_model_is_run(answered, remake, qu
 
 
 def test_what_a_submission_cannot_hold_is_replaced_or_refused(answered, remake, monkeypatch):
-    load, answers = AnswerStore.load, list(answered["oracle"].answers.texts)
+    load, answers = AnswerCache.load, list(answered["oracle"].answers.texts)
 
     def given(text):
-        monkeypatch.setattr(AnswerStore, "load", lambda self: replace(load(self), answers=(text, *answers[1:])))
+        monkeypatch.setattr(AnswerCache, "load", lambda self: replace(load(self), answers=(text, *answers[1:])))
         return remake("oracle")
 
     assert given("\x1b[2J\ud800\tno\n\N{EURO SIGN}").answers.texts[0] == "\ufffd[2J\ufffd\tno\n\N{EURO SIGN}"

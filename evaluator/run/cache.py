@@ -1,6 +1,6 @@
 """Outputs of models on disk: computed once, in shards, under a key that states their origin.
 
-A store is a folder, ``<root>/<model id>/<recipe>-<kind>-<first 16 hex digits of the key's digest>``, with the key as
+A cache is a folder, ``<root>/<model id>/<recipe>-<kind>-<first 16 hex digits of the key's digest>``, with the key as
 JSON and one file for every 64 items. Another key is another folder, so stored outputs never have to be deleted,
 nor are mistaken for others. A shard appears under its name only when it is complete and on the disk, and a shard with a
 single changed bit is refused. Embeddings wait under another name until a share of them has been
@@ -48,11 +48,11 @@ from .options import ITEMS_PER_SHARD
 Kind = Literal["clips", "texts", "answers"]
 
 EMBEDDINGS_VERSION, ANSWERS_VERSION = 4, 3
-"""Versions of the layouts of stores; one of them is a part of every key."""
+"""Versions of the layouts of caches; one of them is a part of every key."""
 
 
 @dataclass(frozen=True)
-class StoreKey:
+class CacheKey:
     """The origin of outputs: equal keys mean equal outputs, up to rounding.
 
     Attributes:
@@ -81,7 +81,7 @@ class StoreKey:
     @classmethod
     def of(
         cls, card: ModelCard, recipe: str, fingerprint: str, rows_digest: str = "", kind: Kind = "clips"
-    ) -> StoreKey:
+    ) -> CacheKey:
         """The key of a model's outputs."""
         return cls(
             recipe=recipe,
@@ -127,7 +127,7 @@ Content = TypeVar("Content")
 _REMEDY = "delete it, or compute all shards again with --force"
 
 
-class StoreError(AudioCompositionalityError):
+class CacheError(AudioCompositionalityError):
     """Stored outputs that cannot be used: names the file, the problem and the remedy."""
 
 
@@ -136,30 +136,30 @@ def cached_outputs_folder() -> Path:
     return cache_folder() / "outputs"
 
 
-class ShardStore(ABC, Generic[Content]):
+class ShardCache(ABC, Generic[Content]):
     """Items of one key, shard by shard; a subclass says how a shard is written and read.
 
     Attributes:
         key: the origin of the items.
         ids: of the items, in their order.
-        folder: where the shards are; None for a store in memory.
+        folder: where the shards are; None for a cache in memory.
     """
 
     suffix = ""
     items_per_shard = ITEMS_PER_SHARD
 
-    def __init__(self, root: str | Path | None, key: StoreKey, ids: Sequence[str]) -> None:
-        """Open a store; nothing is written before the first shard is.
+    def __init__(self, root: str | Path | None, key: CacheKey, ids: Sequence[str]) -> None:
+        """Open a cache; nothing is written before the first shard is.
 
         Temporary files of killed processes of this machine are removed.
 
         Args:
-            root: folder of all stores; None keeps the shards in memory.
+            root: folder of all caches; None keeps the shards in memory.
             key: the origin of the items.
             ids: of all items, in their order.
 
         Raises:
-            StoreError: the folder holds another key or a damaged one, or is a file.
+            CacheError: the folder holds another key or a damaged one, or is a file.
         """
         self.key = key
         self.ids = tuple(ids)
@@ -171,13 +171,13 @@ class ShardStore(ABC, Generic[Content]):
         self.folder = Path(root) / safe_file_name(key.model_id) / f"{key.recipe}-{key.kind}-{key.digest[:16]}"
         if self.folder.exists():
             if not self.folder.is_dir():
-                raise StoreError(f"{self.folder} is a file; give another folder for the outputs of models")
+                raise CacheError(f"{self.folder} is a file; give another folder for the outputs of models")
             _check_key(self.folder / KEY_NAME, key)
             remove_partial_files(self.folder)
 
     @property
     def num_shards(self) -> int:
-        """Number of shards of the complete store."""
+        """Number of shards of the complete cache."""
         return -(-len(self.ids) // self.items_per_shard)
 
     def items(self, shard: int) -> range:
@@ -246,7 +246,7 @@ class ShardStore(ABC, Generic[Content]):
         """A shard that is finished, or awaits a check.
 
         Raises:
-            StoreError: it is absent, damaged, or has another key, other items or another shape.
+            CacheError: it is absent, damaged, or has another key, other items or another shape.
         """
         path = self.path(shard)
         if path is None:
@@ -256,15 +256,15 @@ class ShardStore(ABC, Generic[Content]):
         try:
             content = read_file(path)
         except FileNotFoundError as error:
-            raise StoreError(f"{path} is not there") from error
+            raise CacheError(f"{path} is not there") from error
         except OSError as error:
-            raise StoreError(f"{path} cannot be read: {error.strerror}; {_REMEDY}") from error
+            raise CacheError(f"{path} cannot be read: {error.strerror}; {_REMEDY}") from error
         if not checked_files.is_sealed(content):
-            raise StoreError(f"{path} is damaged: it is not what was written; {_REMEDY}")
+            raise CacheError(f"{path} is damaged: it is not what was written; {_REMEDY}")
         try:
             return self._parse(shard, content)
         except (SafetensorError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise StoreError(f"{path} is damaged or of other data: {error}; {_REMEDY}") from error
+            raise CacheError(f"{path} is damaged or of other data: {error}; {_REMEDY}") from error
 
     @abstractmethod
     def _serialise(self, shard: int, content: Content) -> bytes:
@@ -272,17 +272,17 @@ class ShardStore(ABC, Generic[Content]):
 
     @abstractmethod
     def _parse(self, shard: int, content: bytes) -> Content:
-        """The content of a shard's bytes, whose digest is verified; an error where they belong to another store."""
+        """The content of a shard's bytes, whose digest is verified; an error where they belong to another cache."""
 
     def check_complete(self) -> None:
-        """Refuse a store that lacks shards after every process has finished.
+        """Refuse a cache that lacks shards after every process has finished.
 
         Raises:
-            StoreError: shards are missing.
+            CacheError: shards are missing.
         """
         absent = [shard for shard in range(self.num_shards) if not self.has(shard)]
         if absent:
-            raise StoreError(
+            raise CacheError(
                 f"{self.folder} lacks {len(absent)} of {self.num_shards} shards, such as {absent[0]}, though every "
                 "process has finished: it must be on a file system that all machines share, see --cache. If it is on "
                 "one that shows new files late, the same command goes on from there"
@@ -293,11 +293,11 @@ class ShardStore(ABC, Generic[Content]):
         return hashlib.sha256(json.dumps([self.key.digest, ids]).encode()).hexdigest()
 
 
-def stage_of(store: ShardStore[Any], shards: Sequence[int], force: bool) -> str:
+def stage_of(cache: ShardCache[Any], shards: Sequence[int], force: bool) -> str:
     """The stage ahead for some shards: ``embed`` where all are computed, ``read`` where all are finished, or
     ``embed_rest``."""
-    finished = sum(map(store.has, shards))
-    if force or not any(map(store.is_stored, shards)):
+    finished = sum(map(cache.has, shards))
+    if force or not any(map(cache.is_stored, shards)):
         # Without shards, there is nothing to read either.
         return "embed"
     return "read" if finished == len(shards) else "embed_rest"
@@ -316,7 +316,7 @@ class EmbeddingShard:
     errors: Mapping[int, str]
 
 
-class EmbeddingStore(ShardStore[EmbeddingShard]):
+class EmbeddingCache(ShardCache[EmbeddingShard]):
     """The embeddings of clips or texts by one model, as safetensors.
 
     Items are in the order in which the model receives them: by a hash of each, within blocks of `SHARDS_PER_BLOCK`
@@ -354,14 +354,14 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
     def dim(self) -> int:
         """Length of an embedding."""
         if self.key.output_dim is None:
-            raise StoreError(f"'{self.key.model_id}' gives no embeddings: its card has no output_dim")
+            raise CacheError(f"'{self.key.model_id}' gives no embeddings: its card has no output_dim")
         return self.key.output_dim
 
     def load(self) -> EmbeddingShard:
         """All embeddings, in the order of `ids`.
 
         Raises:
-            StoreError: as `read`.
+            CacheError: as `read`.
         """
         embeddings = np.empty((len(self.ids), self.dim), np.float32)
         errors: dict[int, str] = {}
@@ -374,7 +374,7 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
     def _serialise(self, shard: int, content: EmbeddingShard) -> bytes:
         expected = (len(self.items(shard)), self.dim)
         if content.embeddings.shape != expected:
-            raise StoreError(f"shard {shard} has shape {content.embeddings.shape}, but must have {expected}")
+            raise CacheError(f"shard {shard} has shape {content.embeddings.shape}, but must have {expected}")
         values = np.array(content.embeddings, np.float32, order="C")
         values[sorted(content.errors)] = 0
         errors = {str(place): content.errors[place] for place in sorted(content.errors)}
@@ -385,13 +385,13 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
     def _parse(self, shard: int, content: bytes) -> EmbeddingShard:
         facts = json.loads(_metadata(content)["shard"])
         if facts["ids"] != self._ids_digest(shard):
-            raise StoreError("it holds embeddings of another key or of other clips")
+            raise CacheError("it holds embeddings of another key or of other clips")
         values = load(content)["embeddings"]
         expected = (len(self.items(shard)), self.dim)
         if values.shape != expected or values.dtype != np.float32:
-            raise StoreError(f"it holds {values.dtype} {values.shape}, not float32 {expected}")
+            raise CacheError(f"it holds {values.dtype} {values.shape}, not float32 {expected}")
         if not np.isfinite(values).all():
-            raise StoreError("it has values that are NaN or infinite")
+            raise CacheError("it has values that are NaN or infinite")
         errors = {int(place): str(error) for place, error in facts["errors"].items()}
         embeddings = np.array(values)
         embeddings[sorted(errors)] = np.nan
@@ -410,18 +410,18 @@ def _metadata(content: bytes) -> dict[str, str]:
     return metadata
 
 
-def _check_key(path: Path, key: StoreKey) -> None:
+def _check_key(path: Path, key: CacheKey) -> None:
     try:
         stored: Any = json.loads(read_file(path))
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
-        raise StoreError(f"{path} is damaged: {error}; delete the folder {path.parent}") from error
+        raise CacheError(f"{path} is damaged: {error}; delete the folder {path.parent}") from error
     expected = json.loads(key.dumps())
     if stored != expected:
         names = sorted(expected) if not isinstance(stored, dict) else sorted({*stored, *expected})
         other = [name for name in names if not isinstance(stored, dict) or stored.get(name) != expected.get(name)]
-        raise StoreError(
+        raise CacheError(
             f"{path.parent} holds outputs of another key (different: {plain(', '.join(other))}); delete the folder, or "
             "give another one"
         )
@@ -451,7 +451,7 @@ class AnswerShard:
     facts: tuple[Mapping[str, Any], ...] = ()
 
 
-class AnswerStore(ShardStore[AnswerShard]):
+class AnswerCache(ShardCache[AnswerShard]):
     """The answers of one model to prompts, as JSON with a digest."""
 
     suffix = ".json"
@@ -461,7 +461,7 @@ class AnswerStore(ShardStore[AnswerShard]):
         """All answers, merged in the order of the prompts.
 
         Raises:
-            StoreError: as `read`.
+            CacheError: as `read`.
         """
         answers: list[str] = []
         errors: dict[int, str] = {}
@@ -482,7 +482,7 @@ class AnswerStore(ShardStore[AnswerShard]):
     def _parse(self, shard: int, content: bytes) -> AnswerShard:
         facts: Any = json.loads(content)
         if facts["ids"] != self._ids_digest(shard):
-            raise StoreError("it holds answers of another key or to other prompts")
+            raise CacheError("it holds answers of another key or to other prompts")
         errors = {int(place): str(error) for place, error in facts["errors"].items()}
         return AnswerShard(tuple(map(str, facts["answers"])), errors, tuple(facts.get("facts", ())))
 
@@ -492,7 +492,7 @@ class AnswerStore(ShardStore[AnswerShard]):
         A line that was torn, changed, or belongs to another key counts as missing; a warning says so.
 
         Raises:
-            StoreError: the file cannot be read, such as a folder in its place.
+            CacheError: the file cannot be read, such as a folder in its place.
         """
         path = self._begun_path(shard)
         if path is None:
@@ -502,7 +502,7 @@ class AnswerStore(ShardStore[AnswerShard]):
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise StoreError(_unusable(path, error)) from error
+            raise CacheError(_unusable(path, error)) from error
         answers: dict[int, Answer] = {}
         for number, line in enumerate(lines, 1):
             # Each write begins with a line end, after any torn line.
@@ -521,7 +521,7 @@ class AnswerStore(ShardStore[AnswerShard]):
         """Keep answers of an unfinished shard, by their places among all; does nothing in memory.
 
         Raises:
-            StoreError: there is a folder instead of their file.
+            CacheError: there is a folder instead of their file.
         """
         path = self._begun_path(shard)
         if path is None:
@@ -536,7 +536,7 @@ class AnswerStore(ShardStore[AnswerShard]):
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         except (IsADirectoryError, PermissionError) as error:
-            raise StoreError(_unusable(path, error)) from error
+            raise CacheError(_unusable(path, error)) from error
         try:
             # Not forced to the disk, since this is done for each answer: it survives the process, not a power cut.
             os.write(descriptor, b"\n" + lines)
@@ -544,12 +544,12 @@ class AnswerStore(ShardStore[AnswerShard]):
             os.close(descriptor)
 
     def write(self, shard: int, content: AnswerShard, *, checked: bool = True) -> None:
-        """See `ShardStore.write`."""
+        """See `ShardCache.write`."""
         super().write(shard, content, checked=checked)
         self.forget_begun(shard)
 
     def discard(self, shard: int) -> None:
-        """See `ShardStore.discard`; also deletes the answers of an unfinished shard."""
+        """See `ShardCache.discard`; also deletes the answers of an unfinished shard."""
         super().discard(shard)
         self.forget_begun(shard)
 
@@ -560,7 +560,7 @@ class AnswerStore(ShardStore[AnswerShard]):
             try:
                 path.unlink(missing_ok=True)
             except (IsADirectoryError, PermissionError) as error:
-                raise StoreError(_unusable(path, error)) from error
+                raise CacheError(_unusable(path, error)) from error
 
     def _begun_path(self, shard: int) -> Path | None:
         path = self.path(shard)
@@ -576,7 +576,7 @@ def scoring_of(opened: OpenedTask) -> Scoring:
     return next((one.scoring for one in opened.inputs if one.prompts), GENERATE)
 
 
-def answer_store(card: ModelCard, opened: OpenedTask, root: str | Path | None) -> AnswerStore:
+def answer_cache(card: ModelCard, opened: OpenedTask, root: str | Path | None) -> AnswerCache:
     """The cache of a model's answers.
 
     Its key holds the texts of all prompts, and with them their version and the orders of the options, and the
@@ -585,16 +585,16 @@ def answer_store(card: ModelCard, opened: OpenedTask, root: str | Path | None) -
     Args:
         card: of the model.
         opened: the task and its data.
-        root: folder of all stores; None keeps the answers in memory.
+        root: folder of all caches; None keeps the answers in memory.
 
     Raises:
-        StoreError: the folder holds another key or a damaged one, or is a file.
+        CacheError: the folder holds another key or a damaged one, or is a file.
     """
     scoring = scoring_of(opened)
     asked = [opened.configuration.fingerprint, *opened.prompts]
     if scoring != GENERATE:
         asked += [f"scoring by {scoring}", *(text for options in opened.options for text in options)]
     configuration = opened.configuration
-    key = StoreKey.of(card, configuration.recipe, digest_of_texts(asked), configuration.rows_digest, "answers")
+    key = CacheKey.of(card, configuration.recipe, digest_of_texts(asked), configuration.rows_digest, "answers")
     ids = [f"{'+'.join(about)}?{number}" for number, about in enumerate(opened.asked_about)]
-    return AnswerStore(root, replace(key, output_dim=None), ids)
+    return AnswerCache(root, replace(key, output_dim=None), ids)
