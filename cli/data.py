@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         _print_json(reading, opened.account)
         return
-    from audio_compositionality.evaluator.run.planning import cost_of, seconds_per_clip, stored_megabytes
+    from audio_compositionality.evaluator.run.planning import cached_megabytes, cost_of, seconds_per_clip
 
     costs = {recipe: cost_of(opened.data.configuration(recipe)) for recipe in opened.data.recipes}
     rows: list[tuple[float | str | None, ...]] = []
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace) -> None:
     clips, minutes = sum(cost.clips for cost in costs.values()), sum(cost.seconds for cost in costs.values()) / 60
     print(
         f"In total {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s "
-        f"here, measured on a few clips, and {stored_megabytes(model, list(costs.values())):,.1f} MB of embeddings."
+        f"here, measured on a few clips, and {cached_megabytes(model, list(costs.values())):,.1f} MB of embeddings."
     )
     print("The next command scores the baselines; add names of models after `run`.")
     if options.write is None:

@@ -235,7 +235,7 @@ class Trainer:
                 if not stack.enter_context(locked(self.out / ".lock")):
                     raise TrainingError(f"another process is training in {self.out}")
                 write_record(self.out, TrainingRecord(self.settings.values(), self.facts), self.settings)
-            self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
+            self._validates = json.loads(self.processes.from_main(json.dumps(self._validate is not None)))
             state = find_checkpoint(self.out, self.owner)
             # From here on the folder is written to; no process reads a state any more.
             self.processes.wait()
@@ -292,7 +292,7 @@ class Trainer:
                         for batch in self._features_of(clips)
                     ]
                 near = nearest_rows(np.concatenate(parts), self.data.rows, settings.neighbours).tolist()
-            self._near = np.array(json.loads(self.processes.tell(json.dumps(near))), np.int64)
+            self._near = np.array(json.loads(self.processes.from_main(json.dumps(near))), np.int64)
         loss = stage_loss(
             stage.kind,
             settings.form,
@@ -410,7 +410,7 @@ class Trainer:
             assert self.log is not None
             self.log.evaluation(self.position.total, stage.kind, values)
         # Only the main process has evaluated; the consequences are the same in all.
-        score = float(json.loads(self.processes.tell(json.dumps(score))))
+        score = float(json.loads(self.processes.from_main(json.dumps(score))))
         best, stage_best = self.position.best, self.position.stage_best
         # Without anything to score the score is NaN, and no model is saved as the best.
         is_number = not math.isnan(score)

@@ -57,7 +57,8 @@ MOST_PAGE_BYTES = 4_900_000
 """Most bytes of a page, which has to stay below 5 MB."""
 
 MOST_ANSWERABLE = 100
-"""Most questions that need no ears in the list of a task; `audio-compositionality compare --table` prints all."""
+"""Most rows in a task's list of questions answerable without audio; `audio-compositionality compare --table` prints
+all."""
 
 MOST_PICTURED = 6
 """Most tasks whose lines are not folded."""

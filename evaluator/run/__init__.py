@@ -1,4 +1,4 @@
 """Model runs: outputs are computed once, cached, scored by tasks and written as results.
 
-No score is defined here, and nothing is compared.
+Scores are defined in ``metrics/`` and compared in ``evaluator/compare``.
 """

@@ -1,7 +1,7 @@
-"""Answers of a model to the prompts of a task: each prompt is put once, after training where the model learns.
+"""Answers of a model to the prompts of a task; a model that learns is trained first.
 
-Answers come as a stream, see `Model.answers`, and each is kept as soon as it is there. The clips that questions are
-about are read as the model takes the questions.
+Answers come as a stream, see `Model.answers`, and each is cached as soon as it arrives. Clips are read as the model
+takes the questions about them.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from .processes import Processes
 
 
 def scoring_problem(model: Model, scoring: Scoring) -> str | None:
-    """Why a model cannot answer under a scoring; None where it can."""
+    """Return why a model cannot be scored in this way; None if it can."""
     if scoring == GENERATE or scoring in model.scorings:
         return None
     if model.scorings:
         valid = ", ".join((GENERATE, *model.scorings))
         return (
-            f"{model.card.id!r} cannot be scored by {scoring}: it computes no such likelihoods; valid choices of "
-            f"scoring are {valid}"
+            f"{model.card.id!r} cannot be scored by {scoring}, since it does not compute these likelihoods; valid "
+            f"choices of scoring are {valid}"
         )
     return (
         f"{model.card.id!r} computes no likelihoods of options (it lacks score_options), so it cannot be scored by "
@@ -59,8 +59,9 @@ def scoring_problem(model: Model, scoring: Scoring) -> str | None:
 
 
 def questions_per_call(model: Model, options: RunOptions) -> int:
-    """Questions per call: the model's own number, where it forms batches of its own that do not exceed the requested
-    number; else the requested number, or the batch size of clips.
+    """Return the number of questions per call: the requested number, or by default the batch size of clips.
+
+    A model that forms its own batches, none above that size, has its own number.
 
     Raises:
         InputError: the requested number is less than 1 or more than 64.
@@ -81,10 +82,10 @@ class Answered:
     Attributes:
         opened: the task, without the rows of clips that could not be used.
         answers: to the prompts of its rows.
-        skipped: by clip id, the reason why its questions have no answers.
+        skipped: why questions about a clip have no answers, by clip id.
         stage: see `stage_of`.
-        cut: number of answers that reached the limit of tokens; None where the model states no reasons for ending.
-        shortened: number of questions whose clips are longer than the model's input, which heard their beginning.
+        cut: number of answers that reached the limit of tokens; None if the model states no reason for ending.
+        shortened: number of questions whose clips are longer than the model's input; it got their beginning only.
     """
 
     opened: OpenedTask
@@ -96,10 +97,10 @@ class Answered:
 
 
 def learning_problem(model: Model, opened: OpenedTask) -> str | None:
-    """Why a model cannot learn a task; None where it can, or does not learn.
+    """Return why a model cannot learn a task; None if it can, or if it does not learn.
 
-    It learns from the split ``train`` of the same configuration, whose fingerprint covers all splits: answers stored
-    under it come after the same training. Without a split, it learns from the other questions, see `CrossFitted`.
+    A model learns from the split ``train`` of the same configuration. The fingerprint covers all splits, so cached
+    answers come from the same training. Without this split, it learns from the other questions, see `CrossFitted`.
     """
     if "learn" not in model.abilities or not opened.prompts or _train_rows(opened):
         return None
@@ -115,23 +116,23 @@ def learning_problem(model: Model, opened: OpenedTask) -> str | None:
 
 
 def asking_problem(model: Model, opened: OpenedTask) -> str | None:
-    """Why a model cannot answer the prompts of a task; None where it can, or does not answer at all."""
+    """Return why a model cannot answer the prompts of a task; None if it can, or if it does not answer prompts."""
     if not opened.prompts or "answer" not in model.abilities:
         return learning_problem(model, opened)
     lacking = model.needs_columns - opened.rows[0].keys()
     if lacking:
         return (
-            f"{model.card.id!r} needs questions with {listed(sorted(lacking))}, which {opened.task.info.name} "
-            "does not have"
+            f"{model.card.id!r} needs questions with {listed(sorted(lacking))}, which the questions of "
+            f"{opened.task.info.name} lack"
         )
     return scoring_problem(model, scoring_of(opened)) or learning_problem(model, opened)
 
 
 def compute_answers(model: Model, opened: OpenedTask, options: RunOptions, processes: Processes) -> Answered | None:
-    """The answers to the prompts of all rows, batch by batch; without the rows of invalid clips.
+    """Return the answers to all prompts, except prompts about invalid clips.
 
-    Stored answers are not asked for again; a model that learns does so only if questions are left. Several
-    processes each ask a share of the questions and wait for each other.
+    Questions with cached answers are not asked again; a model that learns is trained only if questions are left.
+    Several processes each ask a share of the questions and wait for each other.
 
     Args:
         model: the model.
@@ -145,15 +146,15 @@ def compute_answers(model: Model, opened: OpenedTask, options: RunOptions, proce
     Raises:
         ClipError: there are invalid clips that may not be left out.
         TaskError: the remaining rows cannot be scored, or the model has nothing to learn from.
-        ModelError: answers are no texts, or their number differs from the number of prompts.
-        CacheError: stored answers are damaged, or answers of another process are not visible.
+        ModelError: answers are not texts, or their number differs from the number of prompts.
+        CacheError: cached answers are damaged, or answers of another process are not visible.
         ProcessError: another process has failed.
     """
     ids, rows = opened.asked_about, _prompted_rows(opened)
     cache = answer_cache(model.card, opened, options.cache)
     # A process with less memory might choose smaller calls, and so another share.
-    size = int(processes.tell(str(questions_per_call(model, options))))
-    # The shards of one call go to one process: the rest of a call may change an answer within rounding.
+    size = int(processes.from_main(str(questions_per_call(model, options))))
+    # One process asks all questions of a call: the other questions in a call may change an answer within rounding.
     together = min(-(-size // cache.items_per_shard), -(-cache.num_shards // processes.count)) or 1
     share = [shard for shard in range(cache.num_shards) if shard // together % processes.count == processes.rank]
     stage = stage_of(cache, share, options.force)
@@ -217,12 +218,13 @@ def compute_answers(model: Model, opened: OpenedTask, options: RunOptions, proce
 
 
 def _write_whole(cache: AnswerCache, shard: int, answers: Mapping[int, Answer], errors: Mapping[int, str]) -> bool:
-    """Write a shard if an answer, or the reason for a missing one, is there for each question; returns whether."""
+    """Write a shard if each of its questions has an answer or a reason for a missing one; return whether it was
+    written."""
     items = cache.items(shard)
     if not all(place in answers or place in errors for place in items):
         return False
     given = [answers.get(place, ("", {})) for place in items]
-    facts = tuple(beside for _, beside in given)
+    facts = tuple(of_answer for _, of_answer in given)
     failed = {place - items.start: errors[place] for place in items if place in errors}
     cache.write(shard, AnswerShard(tuple(text for text, _ in given), failed, facts if any(facts) else ()))
     return True
@@ -238,9 +240,10 @@ def _questions(
     errors: dict[int, str],
     refused: Sequence[ClipError],
 ) -> Iterator[GivenQuestion]:
-    """The questions at some places; their clips are read a call at a time.
+    """Yield the questions at some positions; their clips are read one call at a time.
 
-    Of unusable clips that may be left out, the reasons are added to `errors`. None follow after a clip was refused.
+    The reasons for unusable clips, if these may be left out, are added to `errors`. After a refused clip, no further
+    question is yielded.
     """
     rows, prompts, texts = _prompted_rows(opened), opened.prompts, opened.options
     nothing, rate = np.zeros(0, np.float32), model.card.sample_rate
@@ -270,29 +273,33 @@ def _questions(
 
 
 def checked_answer(given: GivenAnswer, options: Sequence[str], card: ModelCard) -> Answer:
-    """An answer as it is kept: its text; of log-likelihoods the letter of the likeliest option, the first of equals,
-    with all of them among the facts, and no text where the model gives none.
+    """Return an answer as it is cached: its text and facts.
+
+    From log-likelihoods, the text is the letter of the likeliest option (the first of equal ones), or empty if the
+    model gives none; the facts contain all of them.
 
     Raises:
-        ModelError: the numbers are not one log-likelihood for each option.
+        ModelError: there is not one log-likelihood for each option.
     """
     answer, facts = given
     if isinstance(answer, str):
         return answer, facts
     scores = [float(score) for score in answer]
     if len(scores) != len(options):
-        raise ModelError(f"'{card.id}' gave {len(scores)} scores of {len(options)} options; it must give one of each")
+        raise ModelError(f"'{card.id}' gave {len(scores)} scores for {len(options)} options; it must give one each")
     if any(score > 0 for score in scores):
         raise ModelError(f"'{card.id}' gave the log-likelihood {max(scores):g}; it must be 0 or less")
-    told = [score for score in scores if not math.isnan(score)]
-    letter = LETTERS[scores.index(max(told))] if told and max(told) > -math.inf else ""
+    known = [score for score in scores if not math.isnan(score)]
+    letter = LETTERS[scores.index(max(known))] if known and max(known) > -math.inf else ""
     # JSON has no numbers that are not finite.
     return letter, {**facts, "log_likelihoods": [score if math.isfinite(score) else None for score in scores]}
 
 
 def _cut(card: ModelCard, content: AnswerShard) -> int | None:
-    """Number of answers that reached the limit of tokens, and so may not state a choice, with a warning; None where no
-    reason for ending is known. A further warning counts the replies of a server without a text."""
+    """Return the number of answers that reached the limit of tokens, with a warning, since they may not state a choice.
+
+    None if no reason for ending is known. A further warning counts a server's replies without a text.
+    """
     only = [facts["only"] for facts in content.facts if "only" in facts]
     for name, words in WITHOUT_TEXT.items():
         if name in only:
@@ -310,7 +317,7 @@ def _cut(card: ModelCard, content: AnswerShard) -> int | None:
 
 
 def _shortened(model: Model, opened: OpenedTask) -> int:
-    """Return the number of questions about clips that the model got only the beginning of, with a warning."""
+    """Return the number of questions whose clips are longer than the model's input, with a warning."""
     limit = longest_asked(model, opened)
     if limit is None or "labels" in model.abilities:
         return 0
@@ -321,14 +328,14 @@ def _shortened(model: Model, opened: OpenedTask) -> int:
         worst = max(longer, key=seconds.__getitem__)
         warnings.warn(
             f"'{model.card.id}' takes {limit:g} s at most: for {len(longer):,} of {len(asked):,} questions it got only "
-            f"the beginning, for {worst} {limit:g} s of {seconds[worst]:g} s",
+            f"the beginning of the sound, for {worst} {limit:g} s of {seconds[worst]:g} s",
             stacklevel=3,
         )
     return len(longer)
 
 
 def _prompted_rows(opened: OpenedTask) -> list[Row]:
-    """The row of each prompt."""
+    """Return the row of each prompt."""
     return [row for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
 
 
@@ -337,8 +344,10 @@ def _train_rows(opened: OpenedTask) -> list[Row]:
 
 
 def _taught(model: Model, opened: OpenedTask, options: RunOptions) -> Model:
-    """The model after learning from the rows of the split for it, or, if there are none, from the other questions of
-    each question; clips are read as it asks for them."""
+    """Return the trained model: trained on the split ``train``, or without one on the other questions of each fold.
+
+    Clips are read as the model asks for them.
+    """
     problem = learning_problem(model, opened)
     if problem:
         raise TaskError(problem)
@@ -375,17 +384,18 @@ def clips_about(
     longest: float | None = None,
     instead_of: Sequence[tuple[str, ...]] = (),
 ) -> list[Clip]:
-    """The sound of questions; each clip is read once.
+    """Return the sound of each question; each clip is read once.
 
     Args:
         opened: the task and its data.
-        about: ids of the clips of each question; of several, one sound is made, see `put_together`.
-        keep_invalid: give an unusable clip, with its `Clip.problem`.
+        about: ids of the clips of each question; several are joined to one sound, see `put_together`.
+        keep_invalid: return an unusable clip, with its `Clip.problem`, instead of raising an error.
         longest: seconds after which a sound is cut; None for no limit.
-        instead_of: ids of the clips whose place each takes, at their rate, length and loudness (see `in_place_of`).
+        instead_of: for each question, ids of the clips that are replaced; the sound gets their rate, length and
+            loudness (see `in_place_of`).
 
     Raises:
-        ClipError: one cannot be used, and ``keep_invalid`` is not given.
+        ClipError: a clip cannot be used, and ``keep_invalid`` is not given.
     """
     places = {id: place for place, id in enumerate(opened.configuration.clip_ids)}
     wanted = (places[id] for ids in (*about, *instead_of) for id in ids)
@@ -403,8 +413,11 @@ def clips_about(
 
 
 def in_place_of(own: Clip, other: Clip) -> Clip:
-    """Another clip at the rate, length and loudness of one: repeated or cut, and scaled to its root mean square, as far
-    as no sample passes full scale. The unusable one where one is."""
+    """Return `other` with the rate, length and loudness of `own`; if one of them is unusable, return that one.
+
+    The sound is repeated or cut, then scaled to the root mean square of `own`, or less so that no sample exceeds full
+    scale.
+    """
     if own.problem is not None or other.problem is not None:
         return own if other.problem is None else other
     waveform = resample(other.waveform[None], other.sample_rate, own.sample_rate)[0]
@@ -415,8 +428,10 @@ def in_place_of(own: Clip, other: Clip) -> Clip:
 
 
 def put_together(clips: Sequence[Clip]) -> Clip:
-    """One clip of several, one behind the other with `PAUSE` between, at the highest of their rates and under the id of
-    the first; the unusable one where one is."""
+    """Return several clips joined to one, with pauses of `PAUSE` seconds, or the first unusable one.
+
+    It has the highest of their rates and the id of the first clip.
+    """
     first, *rest = clips
     if not rest:
         return first
@@ -431,13 +446,14 @@ def put_together(clips: Sequence[Clip]) -> Clip:
 
 
 def longest_asked(model: Model, opened: OpenedTask) -> float | None:
-    """Seconds to which a model's clips are cut; None where a task cuts none, or the model takes any."""
+    """Return the seconds to which a model's clips are cut; None if the task cuts none or the model has no limit."""
     return model.limit_seconds if any(one.cuts for one in opened.inputs) else None
 
 
 def learnt_about(opened: OpenedTask, rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Return the ids of the clips of rows to learn from: the clips of the inputs; for rows without an input, which no
-    question is asked about, the first clip that inputs name.
+    """Return the ids of the clips of each row to learn from.
+
+    They are the clips of the row's question; for a row without a question, its first clip that other questions use.
 
     Raises:
         TaskError: a row has no such clip.
@@ -458,12 +474,12 @@ def learnt_about(opened: OpenedTask, rows: Sequence[Row]) -> list[tuple[str, ...
 
 
 def other_clips(opened: OpenedTask) -> list[tuple[str, ...]]:
-    """For each prompt the clips of a question of another group, which replace its own.
+    """Return for each prompt the clips of a question of another group, which replace its own.
 
-    All questions form a circle in the order of the SHA-256 of the ids of their clips, which is independent of their
-    texts and answers; each prompt is given the clips of the next one of another group. So they depend on the whole
+    All questions form a circle in the order of the SHA-256 of their clips' ids, which is independent of their texts and
+    answers. Each prompt gets the clips of the next question of another group. So the result depends on the whole
     configuration, not on a batch. Groups come from the inputs, else from the clusters of the task's samples; a row
-    without one is a group of its own.
+    with neither is a group of its own.
 
     Raises:
         TaskError: all rows are of one group.
@@ -482,7 +498,7 @@ def other_clips(opened: OpenedTask) -> list[tuple[str, ...]]:
     following = next(about for about in circle if group_of[about] != group_of[circle[-1]])
     for place in range(len(circle) - 1, -1, -1):
         about, after = circle[place], circle[(place + 1) % len(circle)]
-        # The next one, or where that is of the same group, the one that it is given itself.
+        # The next question; if it is of the same group, the clips that it was given itself.
         following = after if group_of[after] != group_of[about] else following
         other[about] = following
     return [other[about] for about in opened.asked_about]

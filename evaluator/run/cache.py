@@ -1,14 +1,13 @@
-"""Outputs of models on disk: computed once, in shards, under a key that states their origin.
+"""Caches of model outputs on disk: each output is computed once and stored in shards, under a key with its origin.
 
-A cache is a folder, ``<root>/<model id>/<recipe>-<kind>-<first 16 hex digits of the key's digest>``, with the key as
-JSON and one file for every 64 items. Another key is another folder, so stored outputs never have to be deleted,
-nor are mistaken for others. A shard appears under its name only when it is complete and on the disk, and a shard with a
-single changed bit is refused. Embeddings wait under another name until a share of them has been
-computed a second time, see `embeddings.accept_or_refuse`.
+A cache is a folder, ``<root>/<model id>/<recipe>-<kind>-<first 16 hex digits of the key's digest>``. It contains the
+key as JSON and one file for every 64 items. Each key has its own folder, so cached outputs are never mixed up and
+never have to be deleted. A shard gets its name only when it is complete and on the disk; a shard with a single changed
+bit is refused. Embeddings have a temporary name until a share of them has been computed a second time, see
+`embeddings.accept_or_refuse`.
 
-Each answer to a prompt is kept as soon as it arrives, for it may have been expensive. Sixteen make a shard. The answers
-of an unfinished shard stand in a file that ends in ``.begun``, a line each; whatever interrupts a
-run, no answer that arrived is asked for again.
+Answers to prompts may be expensive, so each is written as soon as it arrives. Sixteen make a shard. Until then, they
+are lines of a file that ends in ``.begun``: after an interruption, no answer is asked for again.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from .options import ITEMS_PER_SHARD
 Kind = Literal["clips", "texts", "answers"]
 
 EMBEDDINGS_VERSION, ANSWERS_VERSION = 4, 3
-"""Versions of the layouts of caches; one of them is a part of every key."""
+"""Versions of the layouts of caches of embeddings and of answers; every key contains one of them."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,9 @@ class CacheKey:
 
     Attributes:
         recipe: name of the configuration of the data.
-        fingerprint: of the configuration; of texts the SHA-256 of them all.
-        rows_digest: of the configuration, whose fingerprint stays where a recipe draws otherwise under an unchanged
-            version; empty of texts.
+        fingerprint: of the configuration; for texts, the SHA-256 of them all.
+        rows_digest: of the configuration; it differs even if a recipe draws other rows without a new version, which
+            leaves the fingerprint unchanged. Empty for texts.
         kind: ``clips``, ``texts`` or ``answers``.
         model_id, revision, weights_sha256, output_dim, front_end_version: see `ModelCard`.
         layer, pooling, precision: see `EncoderOptions`.
@@ -82,7 +81,7 @@ class CacheKey:
     def of(
         cls, card: ModelCard, recipe: str, fingerprint: str, rows_digest: str = "", kind: Kind = "clips"
     ) -> CacheKey:
-        """The key of a model's outputs."""
+        """Return the key of a model's outputs."""
         return cls(
             recipe=recipe,
             fingerprint=fingerprint,
@@ -100,25 +99,25 @@ class CacheKey:
 
     @property
     def schema_version(self) -> int:
-        """Version of the cache's layout."""
+        """Return the version of the cache's layout."""
         return ANSWERS_VERSION if self.kind == "answers" else EMBEDDINGS_VERSION
 
     def dumps(self) -> str:
-        """The key as JSON text."""
+        """Return the key as JSON text."""
         return json.dumps({"schema_version": self.schema_version, **asdict(self)}, indent=1) + "\n"
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the key as JSON with sorted names and no spaces, in hexadecimal."""
+        """Return the SHA-256 of the key as JSON with sorted names and no spaces, in hexadecimal."""
         values = {"schema_version": self.schema_version, **asdict(self)}
         return hashlib.sha256(json.dumps(values, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 SHARDS_PER_BLOCK = 8
-"""Shards whose items are mixed in the order of their hashes: 512 items, which go to a model in that order."""
+"""Shards in a block, so 512 items: a model receives the items of a block in the order of their hashes."""
 
 UNCHECKED = ".unchecked"
-"""Suffix of the name of a shard before any of its items has been computed a second time."""
+"""Suffix of the name of a shard whose items have not been checked by a second computation."""
 
 KEY_NAME = "key.json"
 
@@ -128,7 +127,7 @@ _REMEDY = "delete it, or compute all shards again with --force"
 
 
 class CacheError(AudioCompositionalityError):
-    """Stored outputs that cannot be used: names the file, the problem and the remedy."""
+    """Cached outputs that cannot be used; the message names the file, the problem and the remedy."""
 
 
 def cached_outputs_folder() -> Path:
@@ -137,7 +136,7 @@ def cached_outputs_folder() -> Path:
 
 
 class ShardCache(ABC, Generic[Content]):
-    """Items of one key, shard by shard; a subclass says how a shard is written and read.
+    """The cached items of one key, in shards; a subclass defines how a shard is written and read.
 
     Attributes:
         key: the origin of the items.
@@ -149,9 +148,9 @@ class ShardCache(ABC, Generic[Content]):
     items_per_shard = ITEMS_PER_SHARD
 
     def __init__(self, root: str | Path | None, key: CacheKey, ids: Sequence[str]) -> None:
-        """Open a cache; nothing is written before the first shard is.
+        """Open a cache; the folder is created with the first shard.
 
-        Temporary files of killed processes of this machine are removed.
+        Temporary files of this machine's killed processes are removed.
 
         Args:
             root: folder of all caches; None keeps the shards in memory.
@@ -177,29 +176,29 @@ class ShardCache(ABC, Generic[Content]):
 
     @property
     def num_shards(self) -> int:
-        """Number of shards of the complete cache."""
+        """Return the number of shards of the complete cache."""
         return -(-len(self.ids) // self.items_per_shard)
 
     def items(self, shard: int) -> range:
-        """The places of a shard among all items of the cache, counted from 0."""
+        """Return the positions that a shard covers among all items of the cache, counted from 0."""
         size = self.items_per_shard
         return range(shard * size, min((shard + 1) * size, len(self.ids)))
 
     def numbers(self, shard: int) -> Sequence[int]:
-        """The items of a shard in its order, as their numbers in `ids`."""
+        """Return the indices into `ids` of a shard's items, in the order of the shard."""
         return self.items(shard)
 
     def path(self, shard: int) -> Path | None:
-        """The file of a shard; None in memory."""
+        """Return the path of a shard's file; None in memory."""
         return None if self.folder is None else self.folder / f"{shard:05d}-of-{self.num_shards:05d}{self.suffix}"
 
     def has(self, shard: int) -> bool:
-        """Whether a shard is finished. `read` checks its content."""
+        """Whether a shard is finished; only `read` checks its content."""
         path = self.path(shard)
         return shard in self._kept if path is None else path.exists()
 
     def awaits_check(self, shard: int) -> bool:
-        """Whether a shard is stored and awaits its check."""
+        """Whether a shard is stored but not yet checked by a second computation."""
         path = self.path(shard)
         return shard in self._kept_unchecked if path is None else _unchecked(path).exists()
 
@@ -208,12 +207,14 @@ class ShardCache(ABC, Generic[Content]):
         return self.has(shard) or self.awaits_check(shard)
 
     def write(self, shard: int, content: Content, *, checked: bool = True) -> None:
-        """Finish a shard: a file gets its name only when complete and on the disk. Its bytes depend on content alone.
+        """Write a shard: the file gets its name only when it is complete and on the disk.
+
+        Its bytes depend on the content alone.
 
         Args:
             shard: its number.
             content: the items.
-            checked: False leaves it under another name, until `accept` finishes it.
+            checked: False gives the file a temporary name, until `accept` finishes it.
         """
         path = self.path(shard)
         if path is None:
@@ -233,7 +234,7 @@ class ShardCache(ABC, Generic[Content]):
             os.replace(_unchecked(path), path)
 
     def discard(self, shard: int) -> None:
-        """Delete a shard, finished or not, so that it is computed anew."""
+        """Delete a shard, finished or not, so that it is computed again."""
         path = self.path(shard)
         if path is None:
             self._kept.pop(shard, None)
@@ -243,7 +244,7 @@ class ShardCache(ABC, Generic[Content]):
             _unchecked(path).unlink(missing_ok=True)
 
     def read(self, shard: int) -> Content:
-        """A shard that is finished, or awaits a check.
+        """Return the content of a shard that is finished or awaits its check.
 
         Raises:
             CacheError: it is absent, damaged, or has another key, other items or another shape.
@@ -256,26 +257,26 @@ class ShardCache(ABC, Generic[Content]):
         try:
             content = read_file(path)
         except FileNotFoundError as error:
-            raise CacheError(f"{path} is not there") from error
+            raise CacheError(f"{path} does not exist") from error
         except OSError as error:
             raise CacheError(f"{path} cannot be read: {error.strerror}; {_REMEDY}") from error
         if not checked_files.is_sealed(content):
-            raise CacheError(f"{path} is damaged: it is not what was written; {_REMEDY}")
+            raise CacheError(f"{path} is damaged: its content differs from what was written; {_REMEDY}")
         try:
             return self._parse(shard, content)
         except (SafetensorError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise CacheError(f"{path} is damaged or of other data: {error}; {_REMEDY}") from error
+            raise CacheError(f"{path} is damaged or belongs to other data: {error}; {_REMEDY}") from error
 
     @abstractmethod
     def _serialise(self, shard: int, content: Content) -> bytes:
-        """The bytes of a shard, a function of its content alone, with `NO_DIGEST` as the first value: ``digest``."""
+        """Return the bytes of a shard, a function of its content alone; the first value, ``digest``, is `NO_DIGEST`."""
 
     @abstractmethod
     def _parse(self, shard: int, content: bytes) -> Content:
-        """The content of a shard's bytes, whose digest is verified; an error where they belong to another cache."""
+        """Return the content of a shard's bytes, whose digest is verified; raise if they belong to another cache."""
 
     def check_complete(self) -> None:
-        """Refuse a cache that lacks shards after every process has finished.
+        """Raise if shards are missing after every process has finished.
 
         Raises:
             CacheError: shards are missing.
@@ -283,9 +284,9 @@ class ShardCache(ABC, Generic[Content]):
         absent = [shard for shard in range(self.num_shards) if not self.has(shard)]
         if absent:
             raise CacheError(
-                f"{self.folder} lacks {len(absent)} of {self.num_shards} shards, such as {absent[0]}, though every "
-                "process has finished: it must be on a file system that all machines share, see --cache. If it is on "
-                "one that shows new files late, the same command goes on from there"
+                f"{len(absent)} of {self.num_shards} shards are missing from {self.folder}, such as {absent[0]}, but "
+                "every process has finished. The folder must be on a file system that all machines share, see --cache. "
+                "If that file system shows new files late, run the same command again"
             )
 
     def _ids_digest(self, shard: int) -> str:
@@ -294,8 +295,7 @@ class ShardCache(ABC, Generic[Content]):
 
 
 def stage_of(cache: ShardCache[Any], shards: Sequence[int], force: bool) -> str:
-    """The stage ahead for some shards: ``embed`` where all are computed, ``read`` where all are finished, or
-    ``embed_rest``."""
+    """Return the work left for some shards: ``embed`` (compute all), ``read`` (all are finished) or ``embed_rest``."""
     finished = sum(map(cache.has, shards))
     if force or not any(map(cache.is_stored, shards)):
         # Without shards, there is nothing to read either.
@@ -308,8 +308,8 @@ class EmbeddingShard:
     """The embeddings of some items.
 
     Attributes:
-        embeddings: float32 [items, output_dim], NaN where an item has none.
-        errors: by place in the shard, the reason for a missing embedding.
+        embeddings: float32 [items, output_dim], NaN for an item without an embedding.
+        errors: the reason for each missing embedding, by position in the shard.
     """
 
     embeddings: NDArray[np.float32]
@@ -319,20 +319,20 @@ class EmbeddingShard:
 class EmbeddingCache(ShardCache[EmbeddingShard]):
     """The embeddings of clips or texts by one model, as safetensors.
 
-    Items are in the order in which the model receives them: by a hash of each, within blocks of `SHARDS_PER_BLOCK`
-    shards of consecutive ones. So a model that counts its inputs learns nothing about any row.
+    Items have the order in which the model receives them: sorted by hash within each block of `SHARDS_PER_BLOCK`
+    shards. So a model that counts its inputs learns nothing about any row.
     """
 
     suffix = ".safetensors"
 
     def numbers(self, shard: int) -> Sequence[int]:
-        """The items of a shard in its order, as their numbers in `ids`."""
+        """Return the indices into `ids` of a shard's items, in the order of the shard."""
         places = self.items(shard)
         return self._order[places.start : places.stop]
 
     @cached_property
     def _order(self) -> tuple[int, ...]:
-        """The items' numbers in `ids`, block after block, each in the order of hashes."""
+        """Return all indices into `ids`, block after block, each block in the order of hashes."""
         block = SHARDS_PER_BLOCK * self.items_per_shard
         return tuple(
             number
@@ -341,24 +341,25 @@ class EmbeddingCache(ShardCache[EmbeddingShard]):
         )
 
     def by_hash(self, numbers: Iterable[int], purpose: str) -> list[int]:
-        """Items in the order of the SHA-256 of each one's id with the fingerprint of all, independent of the model.
+        """Return items in the order of the SHA-256 of their ids and the fingerprint of the data, for any model the
+        same.
 
         Args:
-            numbers: of the items in `ids`.
-            purpose: a text; each gives another order.
+            numbers: indices into `ids`.
+            purpose: a text; each text gives another order.
         """
         start = f"{purpose}\n{self.key.recipe}\n{self.key.fingerprint}\n"
         return sorted(numbers, key=lambda number: hashlib.sha256(f"{start}{self.ids[number]}".encode()).digest())
 
     @property
     def dim(self) -> int:
-        """Length of an embedding."""
+        """Return the length of an embedding."""
         if self.key.output_dim is None:
             raise CacheError(f"'{self.key.model_id}' gives no embeddings: its card has no output_dim")
         return self.key.output_dim
 
     def load(self) -> EmbeddingShard:
-        """All embeddings, in the order of `ids`.
+        """Return all embeddings, in the order of `ids`.
 
         Raises:
             CacheError: as `read`.
@@ -404,7 +405,7 @@ def _unchecked(path: Path) -> Path:
 
 
 def _metadata(content: bytes) -> dict[str, str]:
-    """The text entries in the header of a safetensors file, whose layout is a length in 8 bytes, then JSON."""
+    """Return the text entries in the header of a safetensors file, which is a length in 8 bytes, then JSON."""
     length = int.from_bytes(content[:8], "little")
     metadata: dict[str, str] = json.loads(content[8 : 8 + length])["__metadata__"]
     return metadata
@@ -422,15 +423,15 @@ def _check_key(path: Path, key: CacheKey) -> None:
         names = sorted(expected) if not isinstance(stored, dict) else sorted({*stored, *expected})
         other = [name for name in names if not isinstance(stored, dict) or stored.get(name) != expected.get(name)]
         raise CacheError(
-            f"{path.parent} holds outputs of another key (different: {plain(', '.join(other))}); delete the folder, or "
-            "give another one"
+            f"{path.parent} holds outputs of another model, of other data or settings (different: "
+            f"{plain(', '.join(other))}); delete the folder, or give another one"
         )
 
 
 ANSWERS_PER_SHARD = 16
 
 Answer = tuple[str, Mapping[str, Any]]
-"""The text of an answer, and the facts beside it."""
+"""The text of an answer, and facts about it."""
 
 
 @dataclass(frozen=True)
@@ -438,12 +439,12 @@ class AnswerShard:
     """The answers to consecutive prompts.
 
     Attributes:
-        answers: one per prompt, empty where it is missing.
-        errors: by place in the shard, the reason for a missing answer.
-        facts: facts about each answer beside its text, as JSON values by name: ``log_likelihoods`` of the options,
-            from a server also how many of them are only upper bounds (``unlisted``), whether it marks the answer as
-            ``refused`` and its ``fingerprint``, ``finish_reason``, ``tokens``, the number of written tokens, and
-            ``only``, see `WITHOUT_TEXT` of the models; empty where no answer has any.
+        answers: one per prompt; empty if it is missing.
+        errors: the reason for each missing answer, by position in the shard.
+        facts: facts about each answer, as JSON values by name: ``log_likelihoods`` of the options; ``finish_reason``;
+            ``tokens``, the number of written tokens; ``only``, see `WITHOUT_TEXT` of the models. From a server also
+            ``unlisted``, the number of log-likelihoods that are only upper bounds, ``refused``, whether the server
+            marks the answer as refused, and its ``fingerprint``. Empty if no answer has any.
     """
 
     answers: tuple[str, ...]
@@ -452,13 +453,13 @@ class AnswerShard:
 
 
 class AnswerCache(ShardCache[AnswerShard]):
-    """The answers of one model to prompts, as JSON with a digest."""
+    """The cached answers of one model to prompts, as JSON with a digest."""
 
     suffix = ".json"
     items_per_shard = ANSWERS_PER_SHARD
 
     def load(self) -> AnswerShard:
-        """All answers, merged in the order of the prompts.
+        """Return all answers, merged in the order of the prompts.
 
         Raises:
             CacheError: as `read`.
@@ -487,12 +488,12 @@ class AnswerCache(ShardCache[AnswerShard]):
         return AnswerShard(tuple(map(str, facts["answers"])), errors, tuple(facts.get("facts", ())))
 
     def begun(self, shard: int) -> dict[int, Answer]:
-        """The answers of an unfinished shard, by their places among all.
+        """Return the answers of an unfinished shard, by their positions among all.
 
-        A line that was torn, changed, or belongs to another key counts as missing; a warning says so.
+        A line that is incomplete, was changed or belongs to another key counts as missing, with a warning.
 
         Raises:
-            CacheError: the file cannot be read, such as a folder in its place.
+            CacheError: the file cannot be read, for instance because it is a folder.
         """
         path = self._begun_path(shard)
         if path is None:
@@ -518,10 +519,10 @@ class AnswerCache(ShardCache[AnswerShard]):
         return answers
 
     def add(self, shard: int, answers: Iterable[tuple[int, Answer]]) -> None:
-        """Keep answers of an unfinished shard, by their places among all; does nothing in memory.
+        """Write answers of an unfinished shard, by their positions among all; does nothing in memory.
 
         Raises:
-            CacheError: there is a folder instead of their file.
+            CacheError: a folder has the name of their file.
         """
         path = self._begun_path(shard)
         if path is None:
@@ -554,7 +555,7 @@ class AnswerCache(ShardCache[AnswerShard]):
         self.forget_begun(shard)
 
     def forget_begun(self, shard: int) -> None:
-        """Delete the answers that `add` kept; a process killed while it finishes a shard leaves them beside it."""
+        """Delete the answers that `add` wrote: a process killed while it finishes a shard leaves them behind."""
         path = self._begun_path(shard)
         if path is not None:
             try:
@@ -568,7 +569,7 @@ class AnswerCache(ShardCache[AnswerShard]):
 
 
 def _unusable(path: Path, error: OSError) -> str:
-    return f"{path} cannot be used: {error.strerror}, where a file of earlier answers belongs: remove it"
+    return f"{path} cannot be used as a file of earlier answers: {error.strerror}; remove it"
 
 
 def scoring_of(opened: OpenedTask) -> Scoring:
@@ -577,10 +578,9 @@ def scoring_of(opened: OpenedTask) -> Scoring:
 
 
 def answer_cache(card: ModelCard, opened: OpenedTask, root: str | Path | None) -> AnswerCache:
-    """The cache of a model's answers.
+    """Return the cache of a model's answers to a task.
 
-    Its key holds the texts of all prompts, and with them their version and the orders of the options, and the
-    scoring.
+    Its key contains the scoring and the texts of all prompts, which include the order of the options.
 
     Args:
         card: of the model.

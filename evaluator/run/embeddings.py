@@ -1,13 +1,11 @@
-"""Embeddings of clips and texts: read from the cache, and the missing ones computed and stored.
+"""Embeddings of clips and texts: cached ones are read, missing ones are computed and stored.
 
-The same clip must give the same embedding in any order and any batch: a score compares embeddings
-of different clips, and if an embedding depends on when it was computed, so does the score. So a share of the embedded
-clips is embedded once more at the end, in another order and other batches. Each different text is embedded
-once, and kept in shards like clips.
+A score compares embeddings of different clips, so a clip must give the same embedding in any order and any batch. To
+check this, a share of the clips is embedded a second time at the end, in another order and other batches. Each
+different text is embedded once, and cached in shards like clips.
 
-Clips that arrive row by row would reveal their row to a model that counts. So clips are read a block at a time (see
-`cache.EmbeddingCache`), kept until the block is complete, and passed on in the order of their hashes, while the next
-block is read.
+Clips that arrive row by row would reveal their row to a model that counts its inputs. So clips are read a block at a
+time (see `cache.EmbeddingCache`) and passed to the model in the order of their hashes, while the next block is read.
 """
 
 from __future__ import annotations
@@ -64,9 +62,9 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 def open_cache(model: Model, configuration: Configuration, options: RunOptions) -> EmbeddingCache:
-    """The cache for a model's embeddings of all clips of a configuration; in memory where `options.cache` is None.
+    """Return the cache for a model's embeddings of all clips of a configuration; in memory if `options.cache` is None.
 
-    A model under a control that changes texts alone shares the cache of the model itself.
+    A control that changes texts alone shares the cache of the model itself.
     """
     recipe, fingerprint = configuration.recipe, configuration.fingerprint
     key = CacheKey.of(model.clips_card, recipe, fingerprint, configuration.rows_digest)
@@ -74,8 +72,10 @@ def open_cache(model: Model, configuration: Configuration, options: RunOptions) 
 
 
 def embedder_of(model: Model, opened: OpenedTask) -> Model:
-    """What embeds the clips of a task: the model; for a task that needs frames, its binned frames, whose clips last as
-    long as the first row states (``duration``)."""
+    """Return what embeds the clips of a task: the model, or its binned frames if the task needs frames.
+
+    The first row's ``duration`` is the length of the clips whose frames are binned.
+    """
     if "frames" not in opened.task.info.needs or "frames" not in model.abilities:
         return model
     return BinnedFrames(model, float(opened.rows[0]["duration"]))
@@ -89,19 +89,19 @@ def embed_configuration(model: Model, configuration: Configuration, options: Run
 def embed_at_layers(models: Sequence[Model], configuration: Configuration, options: RunOptions) -> list[EmbeddingCache]:
     """Embed every clip of a configuration into caches; stored embeddings are not computed again.
 
-    Several processes, see `join_processes`, each compute their own shards and wait for each other. Clips come in an
-    order that is independent of rows, and some of them twice; see `fill_caches`.
+    Several processes, see `join_processes`, each compute their own shards and wait for each other. The order of the
+    clips is independent of the rows, and some are embedded twice; see `fill_caches`.
 
     Args:
-        models: an encoder, or several layers of one model, which then take one pass; see `models_by_pass`.
+        models: an encoder, or several layers of one model, which share a pass; see `models_by_pass`.
         configuration: of opened data.
-        options: batch size, cache, which clips to leave out.
+        options: batch size, cache, whether to leave out unusable clips.
 
     Returns:
-        the cache of each: `EmbeddingCache.load` has the embeddings, `EmbeddingCache.folder` says where they are.
+        one cache per model: `EmbeddingCache.load` returns the embeddings, `EmbeddingCache.folder` is their folder.
 
     Raises:
-        ClipError: a clip cannot be embedded, or is stored as such, and `options.skip_invalid` is not given.
+        ClipError: a clip cannot be embedded, or is cached as such, and `options.skip_invalid` is not given.
         ModelError: the embedding of a clip depends on the other clips of its batch; the caches are empty then.
         CacheError: a stored shard is damaged, or a shard of another process is not visible.
         DatasetError: a clip cannot be read.
@@ -114,7 +114,7 @@ def embed_at_layers(models: Sequence[Model], configuration: Configuration, optio
 
 
 def models_by_pass(models: Sequence[AnyModel]) -> list[list[AnyModel]]:
-    """Models in their order, grouped by shared pass: layers of one model."""
+    """Return models in groups that share a pass: layers of one model are a group; the order is kept."""
     groups: list[list[AnyModel]] = []
     for model in models:
         same = (group for group in groups if isinstance(group[0], LayeredEncoder) and group[0].is_same_model(model))
@@ -133,12 +133,11 @@ def fill_caches(
     options: RunOptions,
     processes: Processes,
 ) -> None:
-    """Compute the missing shards, each process its own, and wait until all processes have.
+    """Compute this process's missing shards, and wait for the other processes.
 
-    Clips come in one stream, so that input is prepared ahead of the model from the first shard to the last, in
-    the order of `EmbeddingCache.numbers`. At the end a share of this process's clips is embedded a second time, in
-    other batches; only shards that pass are finished, and shards left unchecked by an interrupted run are checked by
-    the next.
+    Clips come in one stream, in the order of `EmbeddingCache.numbers`, so that the next input is prepared while the
+    model works. At the end a share of this process's clips is embedded a second time, in other batches. Only shards
+    that pass this check are finished; shards that an interrupted run left unchecked are checked by the next run.
 
     Args:
         caches: of each model and the configuration.
@@ -180,7 +179,7 @@ def _embed_missing(
     advance: Callable[[float], object],
     size: int,
 ) -> None:
-    """Compute the missing shards of a share in batches of a size, and embed some clips a second time.
+    """Compute the missing shards of this process's share in batches of `size`, and embed some clips a second time.
 
     A thread writes each shard while the model works on the next.
     """
@@ -225,7 +224,7 @@ def _gathered(
     stream: Iterator[list[EmbeddedBatch]],
     advance: Callable[[float], object] | None = None,
 ) -> list[EmbeddingShard]:
-    """The embeddings of some clips for each cache, from as many batches as needed; these come in any order."""
+    """Return the embeddings of some clips for each cache, from as many batches as needed, which come in any order."""
     place_of = {id: place for place, id in enumerate(ids)}
     embeddings = [np.full((len(ids), cache.dim), np.nan, np.float32) for cache in caches]
     errors: list[dict[int, str]] = [{} for _ in caches]
@@ -246,7 +245,7 @@ def _gathered(
 def _stream(
     models: Sequence[Model], batches: Iterator[ClipBatch], skip_invalid: bool
 ) -> Generator[list[EmbeddedBatch]]:
-    """The output of each model for each batch."""
+    """Yield for each batch the output of each model."""
     layers = [model for model in models if isinstance(model, LayeredEncoder)]
     if len(models) > 1:
         with closing(embed_batches_at_layers(layers, batches, skip_invalid=skip_invalid)) as stream:
@@ -258,19 +257,19 @@ def _stream(
 
 
 def batch_size_of(model: Model, options: RunOptions) -> int:
-    """Clips per batch of a model."""
+    """Return the number of clips per batch of a model."""
     if options.batch_size is None:
         return CPU_BATCH_SIZE if model.device == "cpu" else GPU_BATCH_SIZE
     return options.batch_size
 
 
 def refuse_skipped(cache: EmbeddingCache, content: EmbeddingShard, numbers: Sequence[int] | None = None) -> None:
-    """Raise the ClipError of the first clip, among some, that could not be embedded.
+    """Raise the ClipError of the first clip that could not be embedded, if there is one.
 
     Args:
         cache: the cache of the clips.
-        content: a part of it.
-        numbers: of the part's clips; None for all clips.
+        content: the embeddings of all clips, or of some.
+        numbers: indices of these clips; None for all clips.
     """
     if content.errors:
         number, place = min((place if numbers is None else numbers[place], place) for place in content.errors)
@@ -278,17 +277,17 @@ def refuse_skipped(cache: EmbeddingCache, content: EmbeddingShard, numbers: Sequ
 
 
 def recorded_error(reason: str, folder: Path | None, place: int, clip_id: str) -> ClipError:
-    """The error about a clip without an embedding in the cache, and its reason."""
+    """Return the error for a clip that the cache records as unusable, with the reason."""
     return ClipError(
         f"{reason} (as recorded in {folder}). --skip-invalid leaves it out, --force computes it again", place, clip_id
     )
 
 
 def precision_deviation(model: Model, configuration: Configuration, skipped: Sequence[str]) -> dict[str, float] | None:
-    """The effect of a lower precision: `ModelEncoder.precision_deviation`, and ``clips``, the number of clips compared.
+    """Return the effect of a lower precision, see `ModelEncoder.precision_deviation`; None for float32.
 
-    They are the first 16 of the configuration that are not in `skipped`, as far as they are of one length. None for
-    float32.
+    ``clips`` is the number of clips compared: the first 16 of the configuration that are not in `skipped`, up to the
+    first clip of another length.
     """
     if model.card.options.precision == "float32":
         return None
@@ -319,7 +318,7 @@ def precision_deviation(model: Model, configuration: Configuration, skipped: Seq
 
 
 def within_memory(work: Callable[[int], Value], size: int, model: Model) -> Value:
-    """`work(size)`, with half the size whenever it runs out of memory.
+    """Return `work(size)`, halving the size whenever memory runs out.
 
     Raises:
         MemoryError: a size of 1 is too large.
@@ -331,13 +330,13 @@ def within_memory(work: Callable[[int], Value], size: int, model: Model) -> Valu
             if not is_out_of_memory(error):
                 raise
             reason = first_line(error)
-        # The caught error is gone here; its traceback would keep the tensors alive.
+        # After the except block, since the error's traceback would keep the tensors alive.
         if size == 1:
             raise MemoryError(
                 f"'{model.card.id}' runs out of memory with a single clip on device '{model.device}': {reason}"
             )
         size //= 2
-        warnings.warn(f"out of memory; '{model.card.id}' goes on with batches of {size} ({reason})", stacklevel=2)
+        warnings.warn(f"out of memory; '{model.card.id}' continues with batches of {size} ({reason})", stacklevel=2)
         free_memory()
 
 
@@ -346,14 +345,14 @@ SHARE, FEWEST, MOST = 0.03, 16, 64
 
 
 def chosen_again(cache: EmbeddingCache, shards: Sequence[int]) -> list[int]:
-    """The items of some shards that are embedded a second time, in the order of that pass, not of the cache."""
+    """Return the items of some shards to embed a second time, in another order than in the cache."""
     numbers = [number for shard in shards for number in cache.numbers(shard)]
     count = min(max(round(SHARE * len(numbers)), FEWEST), MOST)
     return cache.by_hash(numbers, "again")[:count]
 
 
 def size_again(count: int, batch_size: int) -> int:
-    """Items per batch: as before, unless all would be in one batch again."""
+    """Return the items per batch of the second pass: as in the first, unless all would be in one batch again."""
     return max(1, min(batch_size, -(-count // 2)))
 
 
@@ -365,18 +364,18 @@ def accept_or_refuse(
     cards: Sequence[ModelCard],
     what: str,
 ) -> None:
-    """Finish the shards that await a check, if the second embeddings of some items equal the first.
+    """Finish the shards that await their check if the second embeddings of some items equal the first.
 
     Args:
         caches: one per model.
-        shards: the shards that await a check.
-        numbers: of the items.
-        again: for each cache the second embeddings.
-        cards: one per cache's model.
-        what: the name of the items: clips, texts.
+        shards: the shards that await their check.
+        numbers: indices of the items that were embedded twice.
+        again: their second embeddings, for each cache.
+        cards: of each cache's model.
+        what: ``clip`` or ``text``, for the message.
 
     Raises:
-        ModelError: they differ by more than `allowed_in_company`; the caches' embeddings are discarded then.
+        ModelError: they differ by more than `allowed_in_company`; all embeddings in the caches are discarded.
     """
     place_of = {number: place for place, number in enumerate(numbers)}
     for cache, given, card in zip(caches, again, cards, strict=True):
@@ -401,9 +400,9 @@ def accept_or_refuse(
                 other.discard(shard)
         raise ModelError(
             f"'{card.id}' gives the same {what} other embeddings in another batch: of {len(numbers)} embedded twice, "
-            f"one differs by {difference:.1e} of its length, where rounding explains {allowed:.0e} at most. Earlier "
-            "inputs and the rest of a batch must not change an embedding, so none is kept: "
-            f"`audio-compositionality check-model {card.id}` looks for the reason"
+            f"one differs by {difference:.1e} of its length; rounding explains at most {allowed:.0e}. No embedding may "
+            "depend on earlier inputs or on the rest of the batch, so none was cached. To find the reason: "
+            f"`audio-compositionality check-model {card.id}`"
         )
     for cache in caches:
         for shard in shards:
@@ -412,7 +411,7 @@ def accept_or_refuse(
 
 
 def text_cache(card: ModelCard, opened: OpenedTask, options: RunOptions) -> EmbeddingCache:
-    """The cache for a model's embeddings of the different texts of a task; in memory where `options.cache` is None.
+    """Return the cache for a model's embeddings of a task's different texts; in memory if `options.cache` is None.
 
     Its key depends on the texts alone, so tasks with the same texts share it.
     """
@@ -422,9 +421,9 @@ def text_cache(card: ModelCard, opened: OpenedTask, options: RunOptions) -> Embe
 
 
 def fill_texts(cache: EmbeddingCache, model: Model, opened: OpenedTask, options: RunOptions) -> None:
-    """Embed the texts that a cache lacks, a shard at a time: an interrupted run continues after the last complete one.
+    """Embed the texts that a cache lacks, shard by shard; an interrupted run continues after the last complete shard.
 
-    They come in the order of the cache, and some are embedded again at the end, like clips; see `fill_caches`.
+    Texts have the order of the cache, and some are embedded again at the end, like clips; see `fill_caches`.
 
     Raises:
         ModelError: the model gives another shape than it states, values that are not finite, or embeddings that depend
@@ -453,7 +452,7 @@ def fill_texts(cache: EmbeddingCache, model: Model, opened: OpenedTask, options:
 
 
 def _embedded(model: Model, texts: Sequence[str], most: int = ITEMS_PER_SHARD) -> NDArray[np.float32]:
-    """Embeddings of texts [n, dim], with at most `most` in a batch, or fewer where memory does not suffice."""
+    """Return the embeddings of texts [n, dim], with at most `most` in a batch, or fewer if memory runs out."""
 
     def embed(size: int) -> NDArray[np.float32]:
         batches = [list(texts[start : start + size]) for start in range(0, len(texts), size)]
@@ -465,16 +464,16 @@ def _embedded(model: Model, texts: Sequence[str], most: int = ITEMS_PER_SHARD) -
 
 
 MOST_BYTES = 2**30
-"""Bytes of samples kept per block: 512 clips of 10 s at 32 kHz are 328 MB in 16 bits, and 655 MB in float32. Of a
-larger block, the last shards are read a second time, which changes no batch."""
+"""Most bytes of samples kept per block: 512 clips of 10 s at 32 kHz are 328 MB in 16 bits, and 655 MB in float32. If a
+block is larger, its last shards are read again later; the batches stay the same."""
 
 NEAR = 8
-"""Most unwanted clips between two wanted ones that are read with them: opening stored rows again takes longer."""
+"""Most unneeded clips between two needed ones that are read with them, since opening the rows again takes longer."""
 
 
 @dataclass(frozen=True)
 class KeptClip:
-    """A clip in memory, see `Clip`: samples in 16 bits where these are exact, else float32."""
+    """A clip in memory, see `Clip`: samples in 16 bits if that is exact, else in float32."""
 
     id: str
     samples: Pcm16 | Waveform
@@ -483,10 +482,10 @@ class KeptClip:
 
     @classmethod
     def of(cls, clip: Clip) -> KeptClip:
-        """The clip to keep."""
+        """Return a clip in the form in which it is kept."""
         waveform = np.asarray(clip.waveform, np.float32)
         scaled = waveform * np.float32(32_768)
-        # A value out of range, or NaN, changes in the conversion, and the comparison shows it.
+        # The conversion changes a value that is out of range or NaN, and the comparison below then fails.
         with np.errstate(invalid="ignore"):
             samples = scaled.astype(np.int16)
         exact = np.array_equal(samples, scaled)
@@ -494,7 +493,7 @@ class KeptClip:
 
     @property
     def waveform(self) -> Waveform:
-        """Float32 in [-1, 1]."""
+        """Return the samples as float32 in [-1, 1]."""
         samples: NDArray[Any] = self.samples
         return to_waveform(samples) if samples.dtype == np.int16 else samples
 
@@ -502,9 +501,9 @@ class KeptClip:
 def batches_in_order(
     configuration: Configuration, cache: EmbeddingCache, shards: Iterable[int], batch_size: int, keep_invalid: bool
 ) -> Iterator[ClipBatch]:
-    """The clips of some shards, shard by shard in the order of the cache, except that clips of one length go together.
+    """Yield batches of clips of one length, shard by shard, within a shard in the order of the cache.
 
-    No batch crosses the end of a shard, so its bytes do not depend on which other shards were computed.
+    No batch crosses the end of a shard, so a shard's bytes do not depend on which other shards were computed.
 
     Args:
         configuration: the clips.
@@ -532,13 +531,13 @@ def batches_in_order(
         for shard in block.shards:
             for batch in batches_by_length(block.take(shard), batch_size):
                 yield batch
-                # As many as were passed on: the model never waits for a block, and memory never holds two.
+                # Reads as many clips as were passed on, so that memory never holds two blocks.
                 if ahead is not None:
                     ahead.read(len(batch.ids))
 
 
 def batches_by_length(clips: Iterable[KeptClip], batch_size: int) -> Iterator[ClipBatch]:
-    """Batches of clips of one length and rate, not necessarily neighbours."""
+    """Yield batches of clips of one length and rate, which need not be neighbours."""
     waiting: dict[tuple[int, int], list[KeptClip]] = {}
     for clip in clips:
         shape = (len(clip.samples), clip.sample_rate)
@@ -560,14 +559,14 @@ def _batch(clips: Sequence[KeptClip]) -> ClipBatch:
 
 
 def clips_at(configuration: Configuration, places: Iterable[int]) -> Mapping[int, Clip]:
-    """Clips by their numbers in `Configuration.clip_ids`, each read once; see `Clip.problem`."""
+    """Return clips by their indices into `Configuration.clip_ids`, each read once; see `Clip.problem`."""
     chosen = set(places)
     wanted, clips = sorted(chosen), dict[int, Clip]()
     start = 0
     for end in range(1, len(wanted) + 1):
         if end < len(wanted) and wanted[end] - wanted[end - 1] <= NEAR + 1:
             continue
-        # At most `NEAR` unwanted clips lie between two wanted ones, and a problem of theirs does not matter.
+        # Includes at most `NEAR` unneeded clips between two needed ones; their problems do not matter.
         run, start = range(wanted[start], wanted[end - 1] + 1), end
         read = zip(run, configuration.clips(run, keep_invalid=True), strict=True)
         clips.update((place, clip) for place, clip in read if place in chosen)
@@ -575,11 +574,11 @@ def clips_at(configuration: Configuration, places: Iterable[int]) -> Mapping[int
 
 
 class _Block:
-    """The clips of some shards of one block, read bit by bit.
+    """The clips of some shards of one block, read a few at a time.
 
     Attributes:
         shards: the shards whose clips are kept.
-        left: the shards whose clips did not fit.
+        left: the shards whose clips did not fit into `MOST_BYTES`.
     """
 
     def __init__(
@@ -599,7 +598,7 @@ class _Block:
         self._bytes = 0
 
     def read(self, count: int | None = None) -> None:
-        """Read this many more clips; by default all that are left."""
+        """Read `count` more clips; by default all that are left."""
         left = len(self._numbers) - self._read
         count = left if count is None else min(count, left)
         begun = self._read
@@ -608,19 +607,19 @@ class _Block:
             self._read += 1
         if self._read < begun + count:
             expected = self._cache.ids[self._numbers[self._read]]
-            raise CacheError(f"the data end before the clip '{expected}' of their rows")
+            raise CacheError(f"the data end before the clip '{expected}', which their rows name")
 
     def take(self, shard: int) -> Iterator[KeptClip]:
-        """The clips of a shard in its order; each is forgotten here."""
+        """Yield the clips of a shard in its order, removing them from memory."""
         return (self._kept.pop(number) for number in self._cache.numbers(shard))
 
     def _keep(self, number: int, clip: Clip) -> None:
         if clip.id != self._cache.ids[number]:
-            raise CacheError(f"the data give the clip '{clip.id}' where their rows have '{self._cache.ids[number]}'")
+            raise CacheError(f"the data contain the clip '{clip.id}'; their rows name '{self._cache.ids[number]}' here")
         if number not in self._wanted:
             return
         if clip.problem is not None and not self._keep_invalid:
-            # Read alone, it names the problem and the file.
+            # Read alone, the clip raises an error that names the problem and the file.
             (clip,) = self._configuration.clips(range(number, number + 1))
         self._kept[number] = kept = KeptClip.of(clip)
         self._bytes += kept.samples.nbytes

@@ -1,4 +1,4 @@
-"""Model × data × task → outputs → scores → result."""
+"""Evaluation of models: each model's outputs on the data are scored by each task and written as a result."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def evaluate(
     Args:
         model: a model, or anything that `load_model` takes: a name, or an object with `sample_rate` and `embed`.
         data: opened data, or anything that `open_data` takes: a preset, a built folder, a Hub id.
-        tasks: names of tasks; by default all that the data and the model allow, less those on request.
+        tasks: names of tasks; by default all that the data and the model allow, except those on request.
         options: run options.
 
     Returns:
@@ -71,7 +71,7 @@ def evaluate(
 
     Raises:
         AudioCompositionalityError: an unknown model, task, setting or device, unusable data, a clip that cannot be
-            embedded, an earlier result in the way, or a failure of another process.
+            embedded, an existing result for other data or settings, or a failure of another process.
     """
     options = options or RunOptions()
     from audio_compositionality.encoders.adapters.custom import CustomModel
@@ -103,23 +103,23 @@ def evaluate_models(
     apart: Collection[tuple[str, str]] = (),
     shipped: bool = False,
 ) -> list[Result]:
-    """Evaluate several models; earlier results in the way are detected before the first model is run.
+    """Evaluate several models; existing results for other data or settings are refused before the first model is run.
 
-    Started by torchrun or ``accelerate launch`` in several processes, each embeds its share of the clips, the main
-    process scores, and all return the results. They share the embeddings through the folder `RunOptions.cache`, by
-    default `cached_outputs_folder`, which must be on a file system that all of them share.
+    If torchrun or ``accelerate launch`` starts several processes, each embeds its share of the clips, the main process
+    scores, and all return the results. They share the embeddings through the folder `RunOptions.cache`, by default
+    `cached_outputs_folder`, which must be on a file system that all of them share.
 
     Args:
         models: loaded models.
         data: opened data.
-        tasks: by default, all tasks whose recipe the data hold, less those on request; each model is then scored in the
-            tasks that it can do, and a warning names the others.
+        tasks: by default, all tasks whose recipe the data contain, except those on request; each model is then scored
+            in the tasks that it can do, and a warning names the others.
         options: run options.
         on_result: called in the main process with each result as soon as it is written; without `shipped`, also with
-            earlier ones.
+            existing results.
         leave_out: leave out named tasks that a model cannot do, instead of refusing the model.
         apart: pairs (id of a model, name of a task) to leave out.
-        shipped: take the results of baselines that come with the package, without their outputs, where these fit.
+        shipped: use the results of baselines that come with the package, without their outputs, if they match.
 
     Raises:
         AudioCompositionalityError: see `evaluate`.
@@ -128,13 +128,13 @@ def evaluate_models(
     fleeting = [model.card.id for model in models if not model.card.is_reusable]
     if fleeting and processes.count > 1:
         raise InputError(
-            f"'{fleeting[0]}' is an object without a revision, whose embeddings are not stored, so that several "
-            "processes cannot share them: give it a revision, or name it as path/to/file.py:NAME"
+            f"'{fleeting[0]}' is an object without a revision: its embeddings are not cached, so several processes "
+            "cannot share them. Give it a revision, or name it as path/to/file.py:NAME"
         )
     if fleeting:
         if options.cache is not None:
             warnings.warn(
-                f"'{fleeting[0]}' is an object without a revision: its embeddings are not stored, and earlier results "
+                f"'{fleeting[0]}' is an object without a revision: its embeddings are not cached, and existing results "
                 "are computed again",
                 stacklevel=3,
             )
@@ -143,7 +143,7 @@ def evaluate_models(
         options = options.changed(cache=cached_outputs_folder())
     options = options.changed(progress=options.progress and processes.is_main)
     if tasks is None:
-        # All that some model can do, without those whose rows the task passes over.
+        # All that at least one model can do, except tasks that pass over these rows.
         possible = default_tasks(data.recipes)
         if not possible:
             raise InputError(f"the data {data.source!r} have no task")
@@ -170,7 +170,7 @@ def evaluate_models(
     scored: dict[tuple[int, str], Result] = {}
     numbers = {id(model): number for number, model in enumerate(models)}
     groups = models_by_pass(models)
-    # Each model's first score comes before the second of any.
+    # All models are scored on one recipe before the next recipe begins.
     for recipe, group in product(dict.fromkeys(one.task.info.recipe for one in opened), groups):
         # Tasks of one recipe share the embeddings of its clips, and layers of one model a pass through it.
         filled = Filled()
@@ -184,7 +184,7 @@ def evaluate_models(
                 layers = [m for m in group if any((numbers[id(m)], name) not in earlier for name in alike)]
                 computed = compute_outputs(model, one, options, processes, filled, layers)
                 if computed is None:
-                    # In processes other than the main one.
+                    # Only the main process scores.
                     continue
                 result, samples = _score(model, computed, options, processes)
                 if options.out is not None:
@@ -195,8 +195,8 @@ def evaluate_models(
                 on_result(result)
     places = [(numbers[id(model)], one.task.info.name) for group in groups for model, one in product(group, opened)]
     results = [scored[place] for place in places if place in scored]
-    told = json.loads(processes.tell(json.dumps([result.dumps() for result in results])))
-    return results if processes.is_main else [Result.loads(text) for text in told]
+    texts = json.loads(processes.from_main(json.dumps([result.dumps() for result in results])))
+    return results if processes.is_main else [Result.loads(text) for text in texts]
 
 
 def left_unasked(
@@ -205,8 +205,10 @@ def left_unasked(
     leave_out: bool,
     apart: Collection[tuple[str, str]] = (),
 ) -> set[tuple[int, str]]:
-    """The pairs (number of a model, name of a task) that are not run: those named, and those where the model cannot
-    learn the task, or cannot answer in the requested way; warns of each of these.
+    """Return the pairs (index of a model, name of a task) that are not run.
+
+    These are the pairs in `apart`, and, with a warning each, those whose model cannot learn the task or cannot answer
+    in the requested way.
 
     Args:
         models: the models.
@@ -215,7 +217,7 @@ def left_unasked(
         apart: pairs (id of a model, name of a task).
 
     Raises:
-        TaskError: there are such pairs and they may not be left out, or no others are left.
+        TaskError: a model cannot answer a task and may not be left out, or no pair is left.
     """
     problems: dict[tuple[int, str], str] = {}
     named: set[tuple[int, str]] = set()
@@ -233,7 +235,7 @@ def left_unasked(
 
 
 def with_long_answers(models: Sequence[Model], opened: Sequence[OpenedTask]) -> list[Model]:
-    """Models with their limit of tokens raised to the need of the tasks; unchanged where no task needs more."""
+    """Return the models with their limit of tokens raised to what the tasks need, if that is more."""
     needed = max((one.new_tokens or 0 for task in opened for one in task.inputs), default=0)
     return [
         model if model.new_tokens is None or model.new_tokens >= needed else model.with_new_tokens(needed)
@@ -242,7 +244,7 @@ def with_long_answers(models: Sequence[Model], opened: Sequence[OpenedTask]) -> 
 
 
 def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
-    """Warn, a line per task, of results of other data in the folder: they stay, and are not compared with the new ones.
+    """Warn, once per task, that the folder contains results on other data: they stay, and are compared separately.
 
     Args:
         out: folder of results.
@@ -264,8 +266,9 @@ def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
             source = f"{now.source} ({data_digest(now, others)})"
             there = listed([f"{count:,} on {name}" for name, count in theirs.items()])
             warnings.warn(
-                f"{out} holds results of {one.task.info.title} on other data, {there}; now on {source}. Tables and the "
-                "report keep them apart, under the name of their data; another --out keeps the files apart",
+                f"{out} contains results of {one.task.info.title} on other data, {there}; this run is on {source}. "
+                "Tables and the report list them separately, under the name of their data; to separate the files too, "
+                "give another --out",
                 stacklevel=3,
             )
 
@@ -273,18 +276,19 @@ def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
 def _check_questions(
     models: Sequence[Model], opened: Sequence[OpenedTask], done: Collection[tuple[int, str]], options: RunOptions
 ) -> None:
-    """Refuse, before the first question, clips that are longer than a model's input, as far as rows state their length,
-    and more questions to a server than allowed; questions with answers in the cache do not count.
+    """Raise before the first question if there are too many questions for a server, or clips too long for a model.
+
+    Questions with cached answers do not count. A clip's length is known if its row states it.
 
     Args:
         models: the models.
         opened: the tasks.
-        done: pairs (number of a model, name of a task) that will not be run.
-        options: with the limit of questions, and whether clips may be left out.
+        done: pairs (index of a model, name of a task) that will not be run.
+        options: the limit of questions, and whether clips may be left out.
 
     Raises:
-        InputError: there are more questions; or a model's input is shorter than the longest clip, or than all clips
-            where some may be left out.
+        InputError: there are more questions than allowed; or the longest clip exceeds a model's input, or, if clips
+            may be left out, all clips do.
     """
     counts: list[tuple[Model, int]] = []
     for number, model in enumerate(models):
@@ -305,15 +309,16 @@ def _check_questions(
         most = options.max_questions
         if most is not None and model.device == SERVER and count > most:
             raise InputError(
-                f"'{model.card.id}' is to be asked {count:,} questions, and no more than {most:,} are allowed (--set "
+                f"'{model.card.id}' would be asked {count:,} questions, but at most {most:,} are allowed (--set "
                 f"max_questions=...): allow {count:,}, ask each in one order of its options, or give data with fewer "
-                "questions. None was asked"
+                "questions. Nothing was asked"
             )
 
 
 def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bool) -> None:
-    """Refuse a task whose clips are too long for a model. Of the clips that are too long by their rows, the longest is
-    read; where clips may be left out, the shortest of all.
+    """Raise if a task's clips are too long for a model.
+
+    To confirm the length that the row states, the longest clip is read; if clips may be left out, the shortest.
 
     Raises:
         InputError: as `_check_questions`.
@@ -346,12 +351,13 @@ def _earlier_results(
     processes: Processes,
     unasked: Collection[tuple[int, str]] | None,
 ) -> dict[tuple[int, str], Result]:
-    """The results in the folder, by number of the model and name of the task: the main process reads, all receive.
-    For all pairs except `unasked`, results of baselines that come with the package are written into the folder, and a
-    warning states it.
+    """Return the existing results by (index of the model, name of the task); the main process reads them for all.
+
+    Shipped results of baselines are written into the folder first, with a warning, for all pairs except `unasked`;
+    for none if `unasked` is None.
 
     Raises:
-        ResultError: the folder holds a result of a model for other data or settings, or a damaged one.
+        ResultError: the folder contains a model's result for other data or settings, or a damaged one.
     """
     earlier: dict[tuple[int, str], Result] = {}
     from_package: list[str] = []
@@ -371,27 +377,28 @@ def _earlier_results(
                 result, samples = load_result(path)
                 if result.skipped and not options.skip_invalid:
                     raise ResultError(
-                        f"{path} is a result without {len(result.skipped)} clips that could not be embedded, such as "
-                        f"{result.skipped[0].id}: --skip-invalid accepts it, --force computes it again"
+                        f"{path} lacks {len(result.skipped)} clips that could not be embedded, such as "
+                        f"{result.skipped[0].id}: --skip-invalid accepts this result, --force computes it again"
                     )
                 if differing := differences(result, model.card, one):
                     raise ResultError(
-                        f"{path} is a result for other data, settings or weights (of {result.dataset}, now "
+                        f"{path} exists for other data, settings or weights (on {result.dataset}, now "
                         f"{one.configuration.source}; different: {', '.join(differing)}): give another --out, or "
                         "--force to replace it"
                     )
                 earlier[number, one.task.info.name] = result.with_samples(samples)
     if from_package:
         warnings.warn(
-            f"the results of {listed(list(dict.fromkeys(from_package)))} come with the package; --force computes them",
+            f"the results of {listed(list(dict.fromkeys(from_package)))} come with the package; to compute them, use "
+            "--force",
             stacklevel=4,
         )
-    told = json.loads(processes.tell(json.dumps([(*place, result.dumps()) for place, result in earlier.items()])))
-    return earlier if processes.is_main else {(number, name): Result.loads(text) for number, name, text in told}
+    rows = json.loads(processes.from_main(json.dumps([(*place, result.dumps()) for place, result in earlier.items()])))
+    return earlier if processes.is_main else {(number, name): Result.loads(text) for number, name, text in rows}
 
 
 def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str]:
-    """Names of the fields in which a result differs from a card, a task, its data and settings."""
+    """Return the names of the fields in which a result differs from a card, a task, its data and settings."""
     model = ScoredModel.of(card)
     wanted: dict[str, Any] = {
         "task_version": opened.task.info.version,
@@ -400,11 +407,11 @@ def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str
         "settings": json.loads(json.dumps(dict(opened.settings))),
     }
     other = [name for name, value in wanted.items() if getattr(result, name) != value]
-    told = ("paradigm", "licence", "trained_on", "parameters")
+    described = ("paradigm", "licence", "trained_on", "parameters")
     other += [
         name
         for name in ScoredModel.model_fields
-        if name not in told and getattr(result.model, name) != getattr(model, name)
+        if name not in described and getattr(result.model, name) != getattr(model, name)
     ]
     return sorted(other)
 
@@ -412,7 +419,7 @@ def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str
 def _score(
     model: Model, computed: ModelOutputs, options: RunOptions, processes: Processes
 ) -> tuple[Result, SampleTable]:
-    """The result of a model's outputs in a task, and its samples; `options.device` is the device of fits."""
+    """Return the result and samples of a model's outputs in a task; `options.device` is the device of fits."""
     left, skipped = computed.opened, computed.skipped
     deviation = None
     if "audio" in model.abilities and left.clip_ids:
@@ -454,8 +461,8 @@ def score_outputs(
         card: of the model.
         ran_on: device of the model.
         fit_device: torch device of fits.
-        progress: show a progress bar, where the command has none.
-        seconds: wall-clock time of each stage before.
+        progress: show a progress bar.
+        seconds: wall-clock time of each earlier stage.
 
     Returns:
         the result and its samples.
@@ -521,7 +528,10 @@ def make_result(
 
 
 def intervals_of(task: Task, scores: Scores, described: Samples) -> dict[str, tuple[float, float] | None]:
-    """95 % interval of each measure that is a mean over samples: BCa bootstrap over clusters; None for too few."""
+    """Return the 95 % interval of each measure that is a mean over samples: BCa bootstrap over clusters.
+
+    None for a measure with too few clusters.
+    """
     intervals: dict[str, tuple[float, float] | None] = {}
     for measure in task.info.with_intervals:
         column = scores.columns.get(measure.column or "")
@@ -536,5 +546,5 @@ def intervals_of(task: Task, scores: Scores, described: Samples) -> dict[str, tu
 
 @cache
 def library_versions() -> dict[str, str]:
-    """Versions of this package, Python and the libraries that compute, as a result states them."""
+    """Return the versions of this package, Python and the numerical libraries, as a result states them."""
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _VERSIONS}}

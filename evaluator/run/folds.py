@@ -16,7 +16,7 @@ FOLDS = 5
 
 
 def folds_of_groups(clusters: Sequence[int], ids: Sequence[str]) -> list[int]:
-    """The fold of each sample: groups are dealt to folds in the order of the SHA-256 of their first id.
+    """Return the fold of each sample: groups are dealt to folds in the order of the SHA-256 of their smallest id.
 
     Args:
         clusters: number of the group of each sample.
@@ -31,12 +31,12 @@ def folds_of_groups(clusters: Sequence[int], ids: Sequence[str]) -> list[int]:
 
 
 class CrossFitted(Wrapper):
-    """A model that learns, as one copy for each fold; each answers the questions of its fold, which it has not learnt.
+    """A model that learns, in one copy per fold: each copy answers the questions of its fold, and learns the others.
 
-    Its clips have the row of their question (`GivenClip.row`).
+    Clips must have the row of their question (`GivenClip.row`).
 
     Attributes:
-        copies: of the model, one for each fold.
+        copies: copies of the model, one per fold.
     """
 
     def __init__(self, model: Model, samples: Samples) -> None:
@@ -46,16 +46,16 @@ class CrossFitted(Wrapper):
         self.copies = [copy.deepcopy(model) for _ in range(FOLDS)]
 
     def make_card(self) -> ModelCard:
-        """The model's."""
+        """Return the model's card."""
         return self.model.card
 
     @property
     def abilities(self) -> frozenset[str]:
-        """The model's."""
+        """Return the model's abilities."""
         return self.model.abilities
 
     def others(self, fold: int, rows: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Return the places of the rows from which the copy of a fold learns: the rows of the other folds."""
+        """Return the indices of the rows that the copy of a fold learns from: the rows of the other folds."""
         return [place for place, row in enumerate(rows) if self._fold[row["id"]] != fold]
 
     def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:

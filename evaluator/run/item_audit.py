@@ -1,4 +1,4 @@
-"""An audit of questions before anything is run: questions answerable without audio, and repetitions."""
+"""An audit of questions before a model is run: texts that give the answer away, and duplicates."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ SIGNIFICANT = 0.05
 """The adjusted p value below which the texts of a kind count as leaking the answer."""
 
 _STRIKING = 3.0
-"""Standard errors by which options with a word are right more, or less, often than one drawn at random."""
+"""Standard errors from chance above which a word marks options that are right too often or too rarely."""
 
 
 def audit_tables(rows: Sequence[Row], digests: Sequence[Sequence[str]] = ()) -> list[Table]:
-    """The tables of an audit.
+    """Return the tables of an audit: kinds of questions, positions and lengths of right answers, duplicates.
 
     Args:
         rows: questions, see the recipe's columns.
-        digests: of the clips of each row; by default the names of their files identify clips.
+        digests: of the clips of each row; by default, clips are identified by their file names.
     """
     clips = [tuple(of_row) for of_row in (digests or [row["files"] for row in rows])]
     return [_kinds(rows, clips), _positions(rows), _lengths(rows), _repeats(rows, clips)]
 
 
 def _kinds(rows: Sequence[Row], clips: Sequence[tuple[str, ...]]) -> Table:
-    """Questions, clips, options and lengths of each kind, and how many a learner of texts alone gets right."""
+    """Return the table of kinds: questions, clips, options, lengths, and the share that texts alone get right."""
     right = np.array([answer == row["answer"] for answer, row in zip(blind_answers(rows), rows, strict=True)], float)
     chance = np.array([1 / len(row["options"]) for row in rows])
     places: dict[str, list[int]] = defaultdict(list)
@@ -74,16 +74,16 @@ def _kinds(rows: Sequence[Row], clips: Sequence[tuple[str, ...]]) -> Table:
         Column("clips", digits=None),
         Column("options", numeric=False),
         Column("seconds", "median of a question's clips", digits=1),
-        Column("chance", "share right by drawing"),
-        Column("blind", f"share right by texts alone, learnt from other groups, {FOLDS} folds"),
+        Column("chance", "share right by random choice"),
+        Column("blind", f"share right from texts alone, learned on other groups, {FOLDS} folds"),
         Column("p", "that blind is at chance, one-sided, by groups, adjusted over kinds (Benjamini and Hochberg)"),
-        Column("telling words", "options with them are right too often or too rarely: right / there", numeric=False),
+        Column("telling words", "options with them are right too often or too rarely: right / all", numeric=False),
     )
     return Table("Kinds of questions, and what their texts give away", columns, rows_of(lines), (), "kinds")
 
 
 def blind_answers(rows: Sequence[Row]) -> list[str]:
-    """The option that `Blind` takes for each question, having learnt from the rows of other groups."""
+    """Return the option that `Blind` chooses for each question after learning from the rows of other groups."""
     numbers = {group: number for number, group in enumerate(dict.fromkeys(row["group"] for row in rows))}
     folds = np.array(folds_of_groups([numbers[row["group"]] for row in rows], [row["id"] for row in rows]))
     answers = [""] * len(rows)
@@ -99,10 +99,10 @@ def blind_answers(rows: Sequence[Row]) -> list[str]:
 
 
 def _above(right: Floats, chance: Floats, groups: Sequence[str]) -> float:
-    """The p value of a one-sided test that more than chance is right; questions of a group are not independent.
+    """Return the one-sided p value that answers are right no more often than chance, from paired differences by group.
 
-    It is no less than the probability that draws are right everywhere, of each group by its likeliest question alone:
-    a t-test of a few groups that are all right has no variance, and would be certain.
+    It is at least the probability that random choices are right in every group, counting each group's likeliest
+    question alone. Without this bound, a few groups that are all right would have no variance, and p would be 0.
     """
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     difference = right - chance
@@ -114,9 +114,10 @@ def _above(right: Floats, chance: Floats, groups: Sequence[str]) -> float:
 
 
 def telling_words(rows: Sequence[Row]) -> list[str]:
-    """The words and spellings of options that are right too often or too rarely, the most striking first.
+    """Return words and spellings whose options are right too often or too rarely, the most striking first.
 
-    Each stands with the questions in which an option with it is right, and those in which there is one: ``all 0 / 9``.
+    Each has two counts of questions: an option with the word is right / there is an option with the word (``all 0 /
+    9``).
     """
     there, right = Counter[str](), Counter[str]()
     expected, variance = defaultdict[str, float](float), defaultdict[str, float](float)
@@ -138,7 +139,7 @@ def telling_words(rows: Sequence[Row]) -> list[str]:
 
 
 def _marks(option: str) -> Iterator[str]:
-    """The words of an option, each once, and its spelling."""
+    """Yield the words of an option, each once, and remarks on its spelling."""
     yield from dict.fromkeys(re.findall(r"\w+", option.lower()))
     if option == option.lower() and any(map(str.isalpha, option)):
         yield "(lower case)"
@@ -147,15 +148,15 @@ def _marks(option: str) -> Iterator[str]:
 
 
 def _positions(rows: Sequence[Row]) -> Table:
-    """How often each position is right, by number of options, with a test against even positions."""
+    """Return the table of positions: how often each is right, by number of options, with a test for uniformity."""
     places: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         places[len(row["options"])].append(row["options"].index(row["answer"]))
     lines = []
     for count in sorted(places):
         numbers = np.bincount(places[count], minlength=count)
-        said = ", ".join(f"{chr(ord('A') + place)} {number}" for place, number in enumerate(numbers))
-        lines.append((count, len(places[count]), said, float(stats.chisquare(numbers).pvalue)))
+        counts = ", ".join(f"{chr(ord('A') + place)} {number}" for place, number in enumerate(numbers))
+        lines.append((count, len(places[count]), counts, float(stats.chisquare(numbers).pvalue)))
     columns = (
         Column("options", digits=None),
         Column("questions", digits=None),
@@ -166,7 +167,7 @@ def _positions(rows: Sequence[Row]) -> Table:
 
 
 def _lengths(rows: Sequence[Row]) -> Table:
-    """How often the longest and the shortest option are right, beside chance."""
+    """Return the table of lengths: how often the longest and the shortest option are right, and chance."""
     lines = []
     groups = [row["group"] for row in rows]
     for name, extreme in (("longest", max), ("shortest", min)):
@@ -176,7 +177,7 @@ def _lengths(rows: Sequence[Row]) -> Table:
         chance = np.array([1 / len(row["options"]) for row in rows])
         lines.append((name, float(right.mean()), float(chance.mean()), _above(right, chance, groups)))
     columns = (
-        Column("option", "of several that are as long, one is drawn", numeric=False),
+        Column("option", "if several are equally long, one is chosen at random", numeric=False),
         Column("right", "share of questions"),
         Column("chance"),
         Column("p", "that it is right no more often than chance, one-sided, by groups"),
@@ -185,7 +186,7 @@ def _lengths(rows: Sequence[Row]) -> Table:
 
 
 def _repeats(rows: Sequence[Row], clips: Sequence[tuple[str, ...]]) -> Table:
-    """Clips and questions that are there more than once, and those that contradict each other."""
+    """Return the table of duplicates: repeated clips and questions, and questions that contradict each other."""
     asked, answers = defaultdict(list), defaultdict(set)
     for row, of_row in zip(rows, clips, strict=True):
         key = (row["question"], frozenset(row["options"]), of_row)

@@ -34,12 +34,12 @@ class OpenedTask:
 
     @property
     def clip_ids(self) -> list[str]:
-        """Ids of the clips for models, row by row."""
+        """Return the ids of the clips for models, row by row."""
         return [f"{row['id']}/{name}" for row, one in zip(self.rows, self.inputs, strict=True) for name in one.clips]
 
     @property
     def asked_about(self) -> list[tuple[str, ...]]:
-        """Ids of the clips that each of `prompts` is about."""
+        """Return the ids of the clips that each of `prompts` is about."""
         about: list[tuple[str, ...]] = []
         for row, one in zip(self.rows, self.inputs, strict=True):
             size = len(one.clips) // max(len(one.prompts), 1)
@@ -49,32 +49,32 @@ class OpenedTask:
 
     @property
     def texts(self) -> list[str]:
-        """The texts for models, row by row."""
+        """Return the texts for models, row by row."""
         return [text for one in self.inputs for text in one.texts]
 
     @property
     def unique_texts(self) -> list[str]:
-        """The different texts among `texts`, in the order in which they first come."""
+        """Return the different texts among `texts`, in the order of their first occurrence."""
         return list(dict.fromkeys(self.texts))
 
     @property
     def embedded_ids(self) -> list[str]:
-        """Names of everything that a model embeds: ids of the clips, then digests of `unique_texts`."""
+        """Return names of all that a model embeds: ids of the clips, then digests of `unique_texts`."""
         return [*self.clip_ids, *(f"text {digest_of_texts([text])}" for text in self.unique_texts)]
 
     @property
     def prompts(self) -> list[str]:
-        """The prompts for models, row by row."""
+        """Return the prompts for models, row by row."""
         return [prompt for one in self.inputs for prompt in one.prompts]
 
     @property
     def options(self) -> list[tuple[str, ...]]:
-        """The texts of the options of each of `prompts`; empty where an answer is free."""
+        """Return the texts of the options of each of `prompts`; empty for a prompt with a free answer."""
         return [options for one in self.inputs for options in one.options or ((),) * len(one.prompts)]
 
     @property
     def samples(self) -> Samples:
-        """The facts about the scored samples."""
+        """Return the facts about the scored samples."""
         return self.task.samples(self.rows)
 
     def clip_outputs(self, embeddings: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -92,12 +92,12 @@ class OpenedTask:
         return embeddings[[places[text] for text in self.texts]]
 
     def outputs(self, embeddings: NDArray[np.floating]) -> Outputs:
-        """A model's outputs for all rows, from the embeddings of `embedded_ids`."""
+        """Return a model's outputs for all rows, from the embeddings of `embedded_ids` [n, dim]."""
         clips = len(self.clip_ids)
         return Outputs(clips=embeddings[:clips], texts=self.text_outputs(embeddings[clips:]))
 
     def without(self, clips: Sequence[str]) -> OpenedTask:
-        """The task without the rows of some clips.
+        """Return the task without the rows of some clips.
 
         Raises:
             TaskError: the remaining rows cannot be scored.
@@ -121,16 +121,16 @@ class OpenedTask:
 
 
 def digest_of_texts(texts: Sequence[str]) -> str:
-    """SHA-256 of texts in their order."""
+    """Return the SHA-256 of texts in their order."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
 def open_task(task: Task, data: Data, requested: Mapping[str, Any] | None = None) -> OpenedTask:
-    """A task with data that are checked for scoring, since embedding them may take hours.
+    """Return a task with its data, after checking that they can be scored: embedding them may take hours.
 
     Args:
         task: the task.
-        data: opened data, which must hold a configuration of the task's recipe.
+        data: opened data, which must contain a configuration of the task's recipe.
         requested: settings in place of the defaults.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How models are run: the settings of an evaluation beside models, tasks and data."""
+"""How models are run: the settings of an evaluation other than models, tasks and data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 from audio_compositionality.support.spec import Spec
 
 ITEMS_PER_SHARD = 64
-"""Items of a file of the cache; no batch is larger, since none crosses the end of a file."""
+"""Items in one file of the cache, and so the largest batch: no batch crosses the end of a file."""
 
 
 class RunOptions(Spec):
@@ -27,23 +27,23 @@ class RunOptions(Spec):
     max_questions: int | None = Field(
         None,
         ge=0,
-        description="Most questions for a model behind a server, where each costs: a run that needs more is refused "
-        "before the first one. Questions with cached answers do not count. None for no limit.",
+        description="Most questions for a model behind a server, which may charge for each: a run that needs more is "
+        "refused before the first question. Questions with cached answers do not count. None for no limit.",
     )
     device: str | None = Field(
         None,
-        description="Torch device of fits and of models given by name; None for CUDA if there is one, else the CPU. Of "
-        "several processes, each takes the GPU of its local rank.",
+        description="Torch device of fits and of models given by name; None for CUDA if available, else the CPU. "
+        "With several processes, each takes the GPU of its local rank.",
     )
     out: Path | None = Field(
         None,
-        description="Folder for result files; None writes none. Each is written as soon as it is computed; an "
+        description="Folder for result files; None writes none. Each result is written as soon as it is computed; an "
         "existing one for the same data and settings is read instead.",
     )
     cache: Path | None = Field(
         None,
-        description="Folder of cached embeddings and answers; None keeps them in memory. Cached ones are not computed "
-        "again, and an interrupted run continues from them.",
+        description="Folder of cached embeddings and answers; None keeps them in memory. An interrupted run continues "
+        "from the cached ones.",
     )
     settings: Mapping[str, Any] = Field(
         {},

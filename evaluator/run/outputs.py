@@ -29,7 +29,7 @@ class Filled:
 
     Attributes:
         caches: the caches with all clips.
-        seconds: of a pass that filled several of them, for caches whose results have not stated it yet.
+        seconds: duration of a pass that filled several caches, for those whose results do not state it yet.
     """
 
     caches: dict[CacheKey, EmbeddingCache] = field(default_factory=dict)
@@ -43,9 +43,9 @@ class ModelOutputs:
     Attributes:
         opened: the task, without the rows of clips that could not be embedded.
         outputs: for its rows.
-        skipped: by clip id, why the clip could not be embedded.
-        stage: name of the timed stage, as results state it: ``embed`` where all was computed, ``read`` where all was
-            stored already, ``embed_rest`` where some was, ``embed_layers`` where one pass gave several layers.
+        skipped: why a clip could not be embedded, by clip id.
+        stage: name of the timed stage, as results state it: ``embed`` if all outputs were computed, ``read`` if all
+            came from the cache, ``embed_rest`` if some did, ``embed_layers`` if one pass gave several layers.
         seconds: duration of the stage.
         cut: see `Result.cut_answers`.
         cut_clips: see `Result.cut_clips`.
@@ -61,7 +61,7 @@ class ModelOutputs:
 
 
 def check_model_kind(task: Task, model: Model) -> None:
-    """Refuse a model that lacks an ability that a task needs.
+    """Raise if a model lacks an ability that a task needs.
 
     Raises:
         TaskError: names the ability, and the command that lists models.
@@ -75,8 +75,8 @@ def check_model_kind(task: Task, model: Model) -> None:
         )
     if "text" in needs and not has_text_space(model):
         raise TaskError(
-            f"'{model.card.id}' is asked for a layer or a pooling, which {task.info.name} cannot score: texts are "
-            "embedded in the space of the model's own output"
+            f"'{model.card.id}' was loaded with a layer or a pooling, and {task.info.name} cannot score it: texts are "
+            "embedded in the space of the model's own output. Leave out the layer and the pooling"
         )
 
 
@@ -90,7 +90,7 @@ def can_do(task: Task, model: Model) -> bool:
 
 
 def warn_of_left_out(models: Sequence[Model], tasks: Sequence[Task], source: str) -> None:
-    """Warn of tasks that models cannot do, where nobody named the tasks.
+    """Warn of the tasks that models cannot do; for runs without named tasks.
 
     Args:
         models: the named models.
@@ -109,7 +109,7 @@ def warn_of_left_out(models: Sequence[Model], tasks: Sequence[Task], source: str
 
 
 def has_text_space(model: Model) -> bool:
-    """Whether clips are embedded in the space of texts: at the model's own output."""
+    """Whether clips are embedded at the model's own output, the space in which texts are embedded."""
     return model.card.options.layer is None and model.card.options.pooling is None
 
 
@@ -121,7 +121,7 @@ def compute_outputs(
     filled: Filled | None = None,
     layers: Sequence[Model] = (),
 ) -> ModelOutputs | None:
-    """The outputs of a model in a task; stored ones are not computed again.
+    """Return the outputs of a model in a task; cached ones are not computed again.
 
     Several processes share the embedding of clips and the questions; texts are embedded by the main process.
 
@@ -140,8 +140,8 @@ def compute_outputs(
     Raises:
         ClipError: a clip cannot be embedded, and `options.skip_invalid` is not given.
         TaskError: too little is left without those clips, or a model that learns has nothing to learn from.
-        ModelError: answers are no texts, or their number differs from the number of prompts.
-        CacheError: stored outputs are damaged.
+        ModelError: answers are not texts, or their number differs from the number of prompts.
+        CacheError: cached outputs are damaged.
         ProcessError: another process has failed.
     """
     started = time.perf_counter()
@@ -183,10 +183,12 @@ def compute_outputs(
 def _filled_cache(
     models: Sequence[Model], opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
 ) -> tuple[EmbeddingCache, str, float | None]:
-    """The cache with all clips of a task's configuration by the first of some layers of a model, with the caches of the
-    other layers filled in the same pass; the cache of an earlier task of the same recipe, if there is one. Also the
-    stage, see `ModelOutputs`, by the work left for this process, and the seconds of a pass over several layers, else
-    None."""
+    """Return the filled cache of the first of `models`, the stage (see `ModelOutputs`) and the seconds of a pass over
+    several layers, else None.
+
+    The caches of the other models, which are layers of the same one, are filled in the same pass. A cache that an
+    earlier task of the same recipe has filled is reused.
+    """
     caches = [open_cache(model, opened.configuration, options) for model in models]
     key = caches[0].key
     if key in filled.caches:
@@ -210,10 +212,11 @@ def _filled_cache(
 def embedded_rows(
     cache: EmbeddingCache, content: EmbeddingShard, opened: OpenedTask, skip_invalid: bool
 ) -> tuple[OpenedTask, NDArray[np.floating], dict[str, str]]:
-    """A task without the rows of clips that have no embedding, the embeddings of its clips, and reasons for the others.
+    """Return a task without the rows of clips that have no embedding, the embeddings of its clips [clips, dim], and the
+    reasons for the missing ones by clip id.
 
     Raises:
-        ClipError: such clips exist and may not be left out.
+        ClipError: clips without an embedding exist and may not be left out.
         TaskError: the remaining rows cannot be scored.
     """
     needed = set(opened.clip_ids)

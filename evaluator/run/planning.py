@@ -1,5 +1,7 @@
-"""The plan of a run: the models to score, with the baselines, twins and controls that the tasks need; and its cost, in
-clips, seconds of sound, minutes and MB, from rates measured on this machine.
+"""The plan of a run, and its cost.
+
+The plan lists the models to score and the baselines, twins and controls that the tasks need. The cost is in clips,
+seconds of sound, minutes and MB, from rates measured on this machine.
 """
 
 from __future__ import annotations
@@ -33,9 +35,9 @@ class Named:
     """A model named by the user, as far as it can be resolved.
 
     Attributes:
-        name: as it was typed.
-        loaded: its models, one per layer; empty where it is not loaded. A name that is neither loaded nor listed
-            counts as an audio encoder.
+        name: as the user typed it.
+        loaded: its models, one per layer; empty if it is not loaded. A name that is neither loaded nor listed counts
+            as an audio encoder.
     """
 
     name: str
@@ -51,14 +53,14 @@ class Named:
         return task.info.needs <= ENCODER if parsed.listing is None else parsed.listing.can_do(task.info.needs)
 
     def takes(self, prefix: str) -> bool:
-        """Whether it has this twin, whose weights can be drawn, or takes this control; a control takes none.
+        """Whether the model has this twin or takes this control; a model under a control takes none.
 
-        Warns where a twin cannot be drawn.
+        Warns if the weights of a twin cannot be drawn.
         """
         if prefix not in _OF_INPUT:
             if not has_twins(self.name, prefix, self.loaded):
                 return False
-            # Where nothing says how its weights are initialised.
+            # A problem if it is unknown how the model's weights are initialized.
             problem = next(filter(None, (twin_problem(model, prefix) for model in self.loaded)), None)
             if problem is not None:
                 warnings.warn(f"{prefix}{self.name} is left out: {problem}", stacklevel=3)
@@ -74,10 +76,10 @@ class Plan:
 
     Attributes:
         tasks: the tasks to score.
-        baselines: names of models without which scores are hard to interpret.
+        baselines: names of the baselines that are scored too.
         controls: for each named model, its twins and controls.
-        apart: pairs (name of a baseline, name of a task) that are not scored: a text baseline is no baseline of a task
-            on sound alone.
+        apart: pairs (name of a baseline, name of a task) that are not scored, such as a text baseline and a task
+            without texts.
     """
 
     tasks: tuple[Task, ...]
@@ -87,7 +89,7 @@ class Plan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all models, each followed by its twins and controls."""
+        """Return the names of all models, each followed by its twins and controls."""
         named = [one for name, controls in self.controls.items() for one in (name, *controls)]
         return (*self.baselines, *named)
 
@@ -95,21 +97,21 @@ class Plan:
 def planned(
     given: Sequence[Named], tasks: Sequence[Task], *, is_named: bool, is_judged: bool, is_first_look: bool = False
 ) -> Plan:
-    """Plan an evaluation.
+    """Return the plan of an evaluation.
 
     Args:
         given: the models.
         tasks: the named tasks, or those that the data allow.
         is_named: whether the tasks were named; else tasks that none of the models can do are left out.
         is_judged: whether each model gets every twin and control that a task wants; else its untrained twin alone.
-        is_first_look: whether baselines without which there is a verdict all the same are left out.
+        is_first_look: whether to leave out baselines that a verdict does not need.
     """
     scored = [task for task in tasks if is_named or not given or any(one.does(task) for one in given)]
     needs = {task.info.needs for task in scored}
     common = [one.name for one in list_models() if one.is_baseline and any(map(one.can_do, needs))]
     baselines = [] if is_first_look else common
     wanted = [control for task in scored for control in task.info.controls] if is_judged else []
-    # No verdict without the acoustic or text baselines.
+    # A verdict needs the acoustic or text baselines.
     wanted += [name for task in scored for name in descriptions_of(task.info)]
     baselines += [name for name in dict.fromkeys(wanted) if not name.endswith(":") and name not in baselines]
     names = {one.name for one in given}
@@ -133,10 +135,11 @@ def planned(
 
 
 def _prefixes(tasks: Sequence[Task], is_judged: bool) -> list[str]:
-    """The prefixes of the twins and controls that tasks want, twins first."""
+    """Return the prefixes of the twins and controls that tasks want, twins first."""
     if not is_judged:
         return [UNTRAINED]
-    # Tasks name the twin to judge a model by: untrained, a model that has to read the question is uninformative.
+    # The untrained twin is only run if a task judges by it: an untrained model that must read a question is no
+    # informative baseline.
     judged = {task.info.twin[0] for task in tasks} or {UNTRAINED}
     wanted = [control for task in tasks for control in task.info.controls if control.endswith(":")]
     every = dict.fromkeys([*([UNTRAINED] if UNTRAINED in judged else []), *wanted])
@@ -147,19 +150,19 @@ TRIED = 4
 """Clips for measuring a rate; one more is embedded first, so that one-time work does not count."""
 
 _BYTES = 4
-"""Bytes of one number of a stored embedding."""
+"""Bytes of one number of a cached embedding."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The size of a configuration, from which the cost of embedding its clips or of answers about them follows.
+    """The size of a configuration, which determines the cost of embedding its clips or answering about them.
 
     Attributes:
         recipe: of the configuration.
         rows: number of rows.
-        asked: rows of the test split: with questions, the questions that are put.
+        asked: number of rows of the test split; for tasks with questions, the number of questions.
         clips: number of clips.
-        seconds: of sound, estimated from the mean length of the first few clips.
+        seconds: seconds of sound, estimated from the mean length of the first few clips.
     """
 
     recipe: str
@@ -170,7 +173,7 @@ class Cost:
 
 
 def cost_of(configuration: Configuration) -> Cost:
-    """The cost of a configuration; a few clips of it are rendered or read.
+    """Return the cost of a configuration; a few of its clips are rendered or read.
 
     Raises:
         DatasetError: unusable data.
@@ -183,7 +186,7 @@ def cost_of(configuration: Configuration) -> Cost:
 
 
 def seconds_per_clip(model: Model, configuration: Configuration) -> float:
-    """Seconds that one clip takes on this machine, rendered or read and embedded alone.
+    """Return the seconds to render or read one clip and to embed it alone, measured on this machine.
 
     Raises:
         DatasetError: unusable data.
@@ -200,19 +203,19 @@ def seconds_per_clip(model: Model, configuration: Configuration) -> float:
     return sum(taken[1:] or taken) / max(len(taken[1:] or taken), 1)
 
 
-def stored_megabytes(model: Model, costs: Sequence[Cost]) -> float:
-    """MB of a model's embeddings in the cache."""
+def cached_megabytes(model: Model, costs: Sequence[Cost]) -> float:
+    """Return the MB of a model's embeddings in the cache."""
     return sum(cost.clips for cost in costs) * (model.card.output_dim or 0) * _BYTES / 1e6
 
 
 def to_download(name: str) -> str:
-    """The files of a model that have to be downloaded first, in words; empty where all are here.
+    """Return the files of a model that have to be downloaded, in words; empty if none have to be.
 
     Args:
         name: as `load_model` takes it.
 
     Raises:
-        ModelError: nothing has that name.
+        ModelError: no model has this name.
     """
     parsed = parse_name(name)
     listing = parsed.listing
@@ -223,7 +226,7 @@ def to_download(name: str) -> str:
         from huggingface_hub import try_to_load_from_cache
 
         is_here = isinstance(try_to_load_from_cache(source, "config.json"), str)
-        return "" if is_here else f"{source} of the Hub"
+        return "" if is_here else f"{source} from the Hub"
     if parsed.twin is not None and parsed.twin.is_fresh:
         return ""
     is_here = (cache_folder() / "weights" / source.name).exists()
@@ -237,9 +240,9 @@ class ModelCost:
     Attributes:
         name: of the model.
         clips: number of clips that it embeds.
-        questions: number of questions put to it.
-        seconds: that its clips take here; None where the model is not here, or answers.
-        megabytes: of its embeddings in the cache; None as for `seconds`.
+        questions: number of questions that it is asked.
+        seconds: time for its clips on this machine; None if the model is not here or answers questions.
+        megabytes: size of its embeddings in the cache; None as for `seconds`.
         download: the files to download; empty if there are none.
     """
 
@@ -255,22 +258,22 @@ def is_here(name: str) -> bool:
     """Whether a model can be loaded without a download or a call to a server.
 
     Raises:
-        ModelError: nothing has that name.
+        ModelError: no model has this name.
     """
     parsed = parse_name(name)
     return parsed.form != "endpoint" and parsed.prefix != "detected-as-text" and not to_download(name)
 
 
 def costs_of_plan(plan: Plan, data: Data, load: Callable[[str], Sequence[Model]]) -> list[ModelCost]:
-    """The costs of each model; encoders that are here are loaded, and embed a few clips.
+    """Return the cost of each model; encoders that need no download are loaded, and embed a few clips.
 
     Args:
         plan: of an evaluation.
         data: its data.
-        load: gives the models of a name: one per layer and per seed of a twin.
+        load: returns the models of a name, one per layer and per seed of a twin.
     """
     costs = {recipe: cost_of(data.configuration(recipe)) for recipe in {task.info.recipe for task in plan.tasks}}
-    told = []
+    costs_of_models = []
     for name in plan.names:
         embeds = load(name) if is_here(name) else ()
         scored = Named(name, tuple(embeds)) if embeds else Named(parse_name(name).model)
@@ -287,13 +290,13 @@ def costs_of_plan(plan: Plan, data: Data, load: Callable[[str], Sequence[Model]]
                 for model in embeds
                 for recipe in embedded
             )
-            megabytes = sum(stored_megabytes(model, [costs[recipe] for recipe in embedded]) for model in embeds)
-        told.append(ModelCost(name, clips, questions, seconds, megabytes, to_download(name)))
-    return told
+            megabytes = sum(cached_megabytes(model, [costs[recipe] for recipe in embedded]) for model in embeds)
+        costs_of_models.append(ModelCost(name, clips, questions, seconds, megabytes, to_download(name)))
+    return costs_of_models
 
 
 def plan_table(costs: Sequence[ModelCost]) -> Table:
-    """The costs of each model as a table."""
+    """Return the costs of each model as a table."""
     columns = (
         Column("model", numeric=False),
         Column("clips", "to embed", digits=None),

@@ -1,8 +1,8 @@
 """Several processes in one evaluation, on one machine or many, as torchrun or accelerate start them.
 
 Each embeds its share of the clips into one cache on a file system that all of them share; the main process scores.
-Only a few lines of text pass between them, so gloo on the CPU joins them whatever device they compute on. Where one
-fails, the launcher ends the others.
+Processes exchange only a few lines of text, so they communicate by gloo on the CPU, whatever device they compute on. If
+one fails, the launcher ends the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from accelerate import PartialState
 
 LONGEST_WAIT = timedelta(days=7)
-"""Longest wait for the slowest process: one whose share is stored already waits as long as another computes."""
+"""Longest wait for the slowest process: a process whose share is cached waits while others compute."""
 
 
 class ProcessError(AudioCompositionalityError):
@@ -29,7 +29,7 @@ class ProcessError(AudioCompositionalityError):
 
 
 class Processes:
-    """The processes of an evaluation; a single one where no launcher has started more.
+    """The processes of an evaluation; a single one unless a launcher has started more.
 
     Attributes:
         rank: number of this process, counted from 0 over all machines.
@@ -37,11 +37,11 @@ class Processes:
     """
 
     def __init__(self, state: PartialState | None = None, group: Any = None) -> None:
-        """A single process.
+        """Create the handle of a single process, or of one among several.
 
         Args:
-            state: of one process among several.
-            group: torch's handle of them all.
+            state: accelerate's state if there are several processes.
+            group: torch's process group of all of them.
         """
         self._state = state
         self._group = group
@@ -54,11 +54,11 @@ class Processes:
         return self.rank == 0
 
     def stretch_of(self, count: int) -> range:
-        """This process's shards among `count`, where neighbours are read together: consecutive ones."""
+        """Return this process's share of `count` shards: consecutive ones, since neighbours are read together."""
         return range(self.rank * count // self.count, (self.rank + 1) * count // self.count)
 
     def device(self, requested: str | None) -> str | None:
-        """The device to compute on: among several processes, each takes the GPU of its rank on its machine.
+        """Return the device to compute on; with several processes, each takes the GPU of its local rank.
 
         Args:
             requested: a torch device; None or ``cuda`` leaves the choice of a GPU open.
@@ -85,7 +85,7 @@ class Processes:
         """Wait until all processes have reached this point.
 
         Raises:
-            ProcessError: one of them has ended before.
+            ProcessError: another process has ended.
         """
         if self._state is None:
             return
@@ -94,20 +94,20 @@ class Processes:
         with _connected():
             barrier(self._group)
 
-    def tell(self, text: str) -> str:
-        """The main process's text, in every process.
+    def from_main(self, text: str) -> str:
+        """Return the main process's text, in every process.
 
         Raises:
-            ProcessError: one of them has ended before.
+            ProcessError: another process has ended.
         """
         if self._state is None:
             return text
         from torch.distributed import broadcast_object_list
 
-        told = [text]
+        texts = [text]
         with _connected():
-            broadcast_object_list(told, group=self._group)
-        return told[0]
+            broadcast_object_list(texts, group=self._group)
+        return texts[0]
 
 
 @contextmanager
@@ -127,7 +127,7 @@ _processes: Processes | None = None
 
 
 def join_processes() -> Processes:
-    """The processes that torchrun, ``accelerate launch`` or a batch system has started, found by ``WORLD_SIZE``.
+    """Return the processes that torchrun, ``accelerate launch`` or a batch system has started, see ``WORLD_SIZE``.
 
     The first call in a process waits for the others, half an hour at most.
 
@@ -142,10 +142,11 @@ def join_processes() -> Processes:
 
 
 def join_launched(*, cpu: bool) -> Processes:
-    """The processes of a launcher, if there are several.
+    """Return the processes that a launcher has started.
 
     Args:
-        cpu: whether they share what they compute by gloo, on CPUs; else by what their GPUs have. Messages pass by gloo.
+        cpu: whether tensors are exchanged by gloo, on CPUs; else by the backend of their GPUs. Texts are always
+            exchanged by gloo.
 
     Raises:
         InputError: variables of the launcher are missing.
@@ -168,7 +169,7 @@ def join_launched(*, cpu: bool) -> Processes:
 
 
 def _leave() -> None:
-    """End the groups before the interpreter ends, which now and then aborts where gloo's threads still run."""
+    """End the groups before the interpreter ends, which sometimes aborts while gloo's threads still run."""
     from torch.distributed import destroy_process_group, is_initialized
 
     with suppress(RuntimeError):

@@ -1,6 +1,6 @@
-"""Results of the baselines on the preset `mini`, which come with the package, since everybody gets equal ones.
+"""Results of the baselines on the preset `mini`, which ship with the package, since they are equal for every user.
 
-``python -m studies.shipped`` makes them anew; a slow test compares them with a fresh run.
+``python -m studies.shipped`` makes them again; a slow test compares them with a fresh run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ARCHIVE = Path(__file__).with_name("shipped.zip")
 def shipped_result(model: str, revision: str, task: str) -> tuple[Result, SampleTable] | None:
     """Return the shipped result of a baseline and its samples; None if there is none.
 
-    It is of the data, version and settings that it states: see `differences` of `evaluate`.
+    Whether it fits the data, version and settings of a run must be checked: see `differences` of `evaluate`.
     """
     text = _texts().get((model, revision, task))
     if text is None:
@@ -29,7 +29,7 @@ def shipped_result(model: str, revision: str, task: str) -> tuple[Result, Sample
 
 @cache
 def _texts() -> dict[tuple[str, str, str], tuple[bytes, bytes]]:
-    """The files of results and samples, by model, revision and task."""
+    """Return the files of results and samples, by model, revision and task."""
     texts = {}
     with zipfile.ZipFile(ARCHIVE) as archive:
         for name in archive.namelist():

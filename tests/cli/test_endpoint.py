@@ -220,7 +220,7 @@ def test_the_built_in_detector_learns_and_a_server_reads(server, evaluate, tmp_p
     monkeypatch.setattr("audio_compositionality.tasks.answerers.detector.STEPS", 100)
     name = f"detected-as-text:cascade:{server.name}"
     assert evaluate("--set", "max_questions=18", name=name) == 2
-    assert "is to be asked 25 questions, and no more than 18 are allowed" in " ".join(capsys.readouterr().err.split())
+    assert "would be asked 25 questions, but at most 18 are allowed" in " ".join(capsys.readouterr().err.split())
     assert questions(server) == []
     assert evaluate("--set", "max_questions=25", name=name) == 0
     asked = texts_of(server)

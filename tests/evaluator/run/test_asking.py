@@ -80,7 +80,7 @@ def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_ou
     ("given", "words"),
     [
         (lambda options: [[-1.0] * 2] * (len(options) + 1), "no list of scores for each of"),
-        (lambda options: [[-1.0] * 3 for _ in options], "gave 3 scores of 2 options"),
+        (lambda options: [[-1.0] * 3 for _ in options], "gave 3 scores for 2 options"),
         (lambda options: [[0.5, -1.0] for _ in options], r"the log-likelihood 0\.5; it must be 0 or less"),
         (lambda options: None, "no list of scores"),
     ],
@@ -160,7 +160,7 @@ class TestTold:
         (begun,) = tmp_path.rglob("*.begun")
         begun.unlink()
         begun.mkdir()
-        with pytest.raises(CacheError, match=r"\.begun cannot be used: .* a file of earlier answers belongs: remove"):
+        with pytest.raises(CacheError, match=r"\.begun cannot be used as a file of earlier answers: .*; remove"):
             scored(Tells(), options=options, data=Questions())
 
     def test_what_is_kept_does_not_count_among_the_most_questions(self, tmp_path):
@@ -266,7 +266,7 @@ class TestMostQuestions:
     def test_more_are_refused_before_the_first(self):
         model = Behind()
         for asked in (model, Controlled(model, CONTROLS["without-audio"])):
-            with pytest.raises(InputError, match=r"to be asked 16 questions, and no more than 15 .*max_questions"):
+            with pytest.raises(InputError, match=r"would be asked 16 questions, but at most 15 .*max_questions"):
                 scored(asked, {"orders": 2}, OPTIONS.changed(max_questions=15))
         assert model.asked == 0
         assert len(scored(model, {"orders": 2}, OPTIONS.changed(max_questions=16))) == 16

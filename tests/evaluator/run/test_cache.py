@@ -144,7 +144,7 @@ def test_nothing_is_written_before_the_first_shard(tmp_path: Path) -> None:
     store = EmbeddingCache(tmp_path, KEY, IDS)
     assert not store.has(0)
     assert not [*tmp_path.iterdir()]
-    with pytest.raises(CacheError, match=r"00000-of-00003\.safetensors is not there"):
+    with pytest.raises(CacheError, match=r"00000-of-00003\.safetensors does not exist"):
         store.load()
 
 
@@ -170,7 +170,7 @@ def test_a_file_of_which_a_byte_has_changed_is_refused_by_name(tmp_path: Path, k
         type(one)(tmp_path, one.key, one.ids).load()
 
     expected = (
-        r"(key\.json is damaged|holds outputs of another key)" if kind == "key" else r"00000-of-00001.*is damaged"
+        r"(key\.json is damaged|holds outputs of another model)" if kind == "key" else r"00000-of-00001.*is damaged"
     )
     check_flips(path.read_bytes(), read, rf"{expected}.*delete")
 
@@ -230,10 +230,10 @@ class TestDamage:
             (lambda text: "", r"key\.json is damaged"),
             (lambda text: "{", r"key\.json is damaged"),
             (lambda text: "\xff", r"key\.json is damaged"),
-            (lambda text: "[]", "holds outputs of another key"),
+            (lambda text: "[]", "holds outputs of another model"),
             (
                 lambda text: json.dumps({**json.loads(text), "layer": 4, "precision": "float16"}),
-                r"holds outputs of another key \(different: layer, precision\); delete",
+                r"holds outputs of another model, of other data or settings \(different: layer, precision\); delete",
             ),
         ],
     )

@@ -163,7 +163,7 @@ def test_what_cannot_be_written_stops_the_work(tmp_path, monkeypatch):
 def test_data_whose_clips_are_not_those_of_the_rows_are_refused():
     configuration = Numbered(70)
     configuration.clip_ids = [f"s{number + (number > 65)}/audio" for number in range(70)]
-    with pytest.raises(CacheError, match=r"the data give the clip .* where their rows have 's6"):
+    with pytest.raises(CacheError, match=r"the data contain the clip .*; their rows name 's6"):
         fill(Number(), configuration, None)
 
 
@@ -195,7 +195,7 @@ class TestMemory:
     @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=lambda error: str(error)[:20])
     def test_is_known_by_its_words_and_the_batch_size_falls_until_a_batch_fits(self, tmp_path, error):
         encoder = self.Limited(3, error)
-        with pytest.warns(UserWarning, match="out of memory; 'number' goes on with batches of") as said:
+        with pytest.warns(UserWarning, match="out of memory; 'number' continues with batches of") as said:
             store = fill(encoder, Numbered(9), tmp_path, batch_size=8)
         assert encoder.refused == [8, 4]
         assert [str(warning.message).split("batches of ")[1].split()[0] for warning in said] == ["4", "2"]
@@ -306,7 +306,7 @@ class TestShares:
     def test_shards_that_another_process_has_written_elsewhere_are_missed(self, tmp_path):
         fill(Number(), Numbered(150), tmp_path / "one machine", self.process(1, 2))
         with pytest.raises(
-            CacheError, match=r"lacks 2 of 3 shards, such as 1, .* a file system that all machines share"
+            CacheError, match=r"2 of 3 shards are missing from .*, such as 1, .* a file system that all machines share"
         ):
             fill(Number(), Numbered(150), tmp_path / "another", self.process(0, 2))
 

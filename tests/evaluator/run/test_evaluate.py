@@ -255,7 +255,7 @@ def test_results_of_other_data_in_the_folder_are_told_of_and_kept_apart(small_da
     fewer = RenderedData(small_data.source, {"a_coat": settings.changed(quadruples=8)})
     (first,) = run("level-statistics", small_data, "a_coat", out=tmp_path)
     assert not [warning for warning in recwarn if "other data" in str(warning.message)]
-    with pytest.warns(UserWarning, match=r"holds results of A-COAT on other data, 1 on .*; now on .*keep them apart"):
+    with pytest.warns(UserWarning, match=r"results of A-COAT on other data, 1 on .*; this run is on .* separately"):
         (second,) = run("log-mel-statistics", fewer, "a_coat", out=tmp_path)
     names = [f"{one.dataset} (data {one.fingerprint[:8]})" for one in (first, second)]
     comparisons = compare_results([tmp_path])
@@ -273,7 +273,9 @@ def test_results_of_rows_that_were_drawn_otherwise_are_never_paired(small_data, 
     digest = digest_of_rows([{"drawn": "otherwise"}])
     monkeypatch.setattr(RenderedConfiguration, "rows_digest", digest)
     names = [f"{first.fingerprint[:8]}-{rows[:8]}" for rows in (first.rows_digest, digest)]
-    with pytest.warns(UserWarning, match=rf"on other data, 1 on small \({names[0]}\); now on small \({names[1]}\)"):
+    with pytest.warns(
+        UserWarning, match=rf"on other data, 1 on small \({names[0]}\); this run is on small \({names[1]}\)"
+    ):
         (second,) = run("log-mel-statistics", changed, "a_coat", out=tmp_path)
     assert (first.fingerprint, digest) == (second.fingerprint, second.rows_digest)
     comparisons = compare_results([tmp_path], data=changed)
@@ -319,17 +321,17 @@ def test_nothing_of_an_object_without_a_revision_is_kept_or_reused(small_data, t
     how = RunOptions(progress=False, cache=tmp_path / "store", out=tmp_path / "out")
     spread = Spread()
     model = load_model(spread)
-    with pytest.warns(UserWarning, match="'Spread' is an object without a revision: its embeddings are not stored"):
+    with pytest.warns(UserWarning, match="'Spread' is an object without a revision: its embeddings are not cached"):
         (first,) = evaluate(model, small_data, tasks=["a_coat"], options=how)
     embedded = sum(spread.seen)
-    with pytest.warns(UserWarning, match="earlier results are computed again"):
+    with pytest.warns(UserWarning, match="existing results are computed again"):
         (again,) = evaluate(model, small_data, tasks=["a_coat"], options=how)
     assert sum(spread.seen) > 1.9 * embedded
     assert again.model == first.model
     assert not (tmp_path / "store").exists()
     # A change to the object is seen although it was loaded before.
     spread.seconds = 4
-    with pytest.warns(UserWarning, match="not stored"):
+    with pytest.warns(UserWarning, match="not cached"):
         (longer,) = evaluate(model, small_data, tasks=["a_coat"], options=how)
     assert longer.model.revision != first.model.revision
     assert longer.measures["a_coat"] != first.measures["a_coat"]
@@ -413,7 +415,7 @@ class TestInvalidClips:
         broken = Broken(small_data, "a_coat", 9)
         (one,) = run(broken, small_data, "a_coat", skip_invalid=True, **folders)
         broken.refused.clear()
-        with pytest.raises(ResultError, match="is a result without 1 clips"):
+        with pytest.raises(ResultError, match="lacks 1 clips"):
             run(broken, small_data, "a_coat", **folders)
         folders["out"] = None
         with pytest.raises(ClipError, match="--skip-invalid leaves it out, --force computes it again"):

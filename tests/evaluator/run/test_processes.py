@@ -210,7 +210,7 @@ def test_one_process_is_the_main_one_and_waits_for_nobody(monkeypatch):
     assert list(processes.stretch_of(3)) == [0, 1, 2]
     assert processes.device(None) is None
     assert processes.device("cuda") == "cuda"
-    assert processes.tell("x") == "x"
+    assert processes.from_main("x") == "x"
     processes.wait()
     with processes.one_first():
         pass

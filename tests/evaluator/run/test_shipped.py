@@ -44,7 +44,7 @@ def test_they_are_taken_where_all_fits_and_computed_where_not(tmp_path, monkeypa
     data, task, model = open_data("mini"), load_task("a_coat"), load_model("random")
     options = RunOptions(out=tmp_path / "a", cache=tmp_path / "store", progress=False)
     monkeypatch.setattr(evaluate_module, "compute_outputs", lambda *_: pytest.fail("the model is run"))
-    with pytest.warns(UserWarning, match="the results of random come with the package; --force computes them"):
+    with pytest.warns(UserWarning, match="the results of random come with the package; to compute them, use --force"):
         (taken,) = evaluate_models([model], data, [task], options, shipped=True)
     (path,) = (tmp_path / "a").rglob("a_coat.json")
     assert load_result(path)[0].measures == taken.measures

@@ -119,7 +119,7 @@ def test_a_layer_has_no_texts_and_is_refused_before_anything_is_embedded(tmp_pat
         card = ModelCard("text-encoder", "v1", 8, 2, options=EncoderOptions(layer=1))
 
     model = AtLayer()
-    with pytest.raises(TaskError, match="'text-encoder' is asked for a layer or a pooling"):
+    with pytest.raises(TaskError, match="'text-encoder' was loaded with a layer or a pooling"):
         run(model, ManyTexts(2), tmp_path)
     assert model.texts == []
     assert not list(tmp_path.iterdir())
