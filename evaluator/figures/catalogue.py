@@ -1,4 +1,4 @@
-"""All figures of comparisons with their texts: figures common to all tasks, and tasks' own."""
+"""All figures of comparisons with their captions: figures common to all tasks, and tasks' own."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from .samples import diversity_panels, score_boxes, task_panels
 from .style import Described, FigureError, measure_name, save_figure
 
 FEW_VALUES = 6
-"""Most distinct values of a measure of hits and misses, shared among ties or averaged over fits."""
+"""Most distinct values of a measure that counts hits, also if ties share a hit or fits are averaged."""
 
 
 def described_figures(comparison: Comparison) -> Iterator[Described]:
-    """The figures of a comparison: for each measure by sample boxes, tests and diversity; controls; the task's own."""
+    """Yield the figures of a comparison: boxes, tests and diversity for each measure by sample; controls; the task's
+    own."""
     info, m = comparison.info, len(comparison.results)
     of_models = "1 model" if m == 1 else f"{m} models"
     of_samples = f"{len(comparison.ids):,} {info.samples}"
     for view in comparison.recommended:
         name, title, outside = view.measure.name, measure_name(comparison, view.measure), outside_sentence(view)
-        # A hit or a miss has neither quartiles nor a line.
+        # Hits and misses have no quartiles, and no line fits them.
         is_graded = any(len(np.unique(column)) > FEW_VALUES for column in view.values.T)
         if is_graded:
             yield Described(
@@ -44,8 +45,8 @@ def described_figures(comparison: Comparison) -> Iterator[Described]:
                 f"significance_map-{name}",
                 partial(significance_map, comparison, name),
                 f"Map of the paired differences in {title} between every two of {of_models}, with the corrected tests.",
-                f"Paired differences in {title} between every two models, and whether the corrected tests tell them "
-                "apart.",
+                f"Paired differences in {title} between every two models, with the significance of the corrected "
+                "tests.",
             )
         if is_graded and (comparison.samples is None or comparison.samples.diversity):
             yield Described(
@@ -55,16 +56,16 @@ def described_figures(comparison: Comparison) -> Iterator[Described]:
                 f"for each of {of_models}.",
                 f"{title} against diversity, with the least-squares line and its 95 % band.{outside}",
             )
-    # The meaning of the line of equal score and null.
+    # The dashed line is where score and null are equal.
     null = info.score.null
     worthless = ""
     if null is not None:
-        worthless = f" Below the dashed line it is no higher than {info.measure(null).heading}: no evidence."
+        worthless = f" A score below the dashed line is lower than {info.measure(null).heading}: no evidence."
     yield Described(
         "control_scatter",
         partial(control_scatter, comparison),
-        f"{info.title} of {of_models} against each measure beside it, a point a model.",
-        f"{info.title} against the measures beside it.{worthless}",
+        f"{info.title} of {of_models} against each other measure, a point per model.",
+        f"{info.title} against the other measures.{worthless}",
     )
     for drawing in comparison.task.drawings:
         draw = partial(task_panels, comparison, drawing)
@@ -72,7 +73,7 @@ def described_figures(comparison: Comparison) -> Iterator[Described]:
 
 
 def write_figures(comparisons: Sequence[Comparison], folder: Path, *, progress: bool = True) -> None:
-    """Write all figures of some comparisons to a folder, as SVG and PNG, without those that cannot be drawn."""
+    """Write all figures of comparisons that can be drawn to a folder, as SVG and PNG."""
     figures = [
         (f"{file_prefix(comparison, comparisons)}-{figure.name}", figure)
         for comparison in comparisons
@@ -88,7 +89,7 @@ def write_figures(comparisons: Sequence[Comparison], folder: Path, *, progress: 
 
 
 def file_prefix(comparison: Comparison, comparisons: Sequence[Comparison]) -> str:
-    """Prefix of the file names of a comparison's figures: the task, and a part unique within it."""
+    """Return the prefix of the file names of a comparison's figures: the task, and a part unique within it."""
     name = comparison.info.name
     same = [other for other in comparisons if other.info.name == name]
     if len({other.version for other in same}) > 1:

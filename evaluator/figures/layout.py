@@ -1,4 +1,4 @@
-"""Layout of figures: panels of known size, names that fit, keys of numbers."""
+"""Layout of figures: panels of fixed size, names that fit, keys of numbers."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ SMALLEST, LINE = 6.5, 0.115
 """Smallest readable text in print, in points; inches from one line of it to the next."""
 
 NAMES_WIDTH = 2.4
-"""Inches for names beside a figure; forty average characters need 2.1."""
+"""Inches for names at the left of a figure; forty average characters need 2.1."""
 
 LEAST_SPAN = 0.01
 """Least span of an axis: smaller variation looks constant."""
 
 LEFT, RIGHT = 0.46, 0.06
-"""Inches beside the panels, for the labels of the vertical axis, and for half of a number at its end."""
+"""Inches at the left of the panels, for the labels of the vertical axis, and at their right, for half a number."""
 
 
 def short_label(label: str, limit: int = LONGEST_SHORT_NAME) -> str:
-    """A name on one line of at most `limit` characters, shortened in its middle, the least informative part of ids."""
+    """Return a name of at most `limit` characters on one line, shortened in its middle, which informs least in ids."""
     seen = plain(label)
     if len(seen) <= limit:
         return seen
@@ -49,7 +49,8 @@ def short_label(label: str, limit: int = LONGEST_SHORT_NAME) -> str:
 
 
 def short_labels(labels: Sequence[str], width: float = math.inf) -> list[str]:
-    """Names of at most LONGEST characters and `width` inches; names that become equal are numbered."""
+    """Return names of at most LONGEST_SHORT_NAME characters and `width` inches; names that become equal are
+    numbered."""
     short = [_fitted(label, width) for label in labels]
     shared = {label for label, count in Counter(short).items() if count > 1}
     numbers: Counter[str] = Counter()
@@ -62,7 +63,7 @@ def short_labels(labels: Sequence[str], width: float = math.inf) -> list[str]:
 
 
 def _fitted(label: str, width: float, end: str = "") -> str:
-    """A name and its end, shortened to a width in inches."""
+    """Return a name and its end, shortened to a width in inches."""
     for limit in range(LONGEST_SHORT_NAME - len(end), 1, -1):
         short = short_label(label, limit) + end
         if text_width(short) <= width:
@@ -71,7 +72,7 @@ def _fitted(label: str, width: float, end: str = "") -> str:
 
 
 def title_lines(label: str, width: float) -> str:
-    """A name on one or two lines of at most `width` inches, in the size of titles."""
+    """Return a name on one or two lines of at most `width` inches, in the size of titles."""
     for limit in range(LONGEST_SHORT_NAME, 1, -1):
         lines = _two_lines(short_label(label, min(LONGEST_SHORT_NAME, 2 * limit)), limit)
         if max(map(text_width, lines)) <= width:
@@ -80,7 +81,7 @@ def title_lines(label: str, width: float) -> str:
 
 
 def _two_lines(label: str, limit: int) -> list[str]:
-    """A label of at most twice as many characters as a line may have; after a separator if there is a good one."""
+    """Return a label of at most 2 · `limit` characters on one or two lines, broken after a separator if possible."""
     if len(label) <= limit:
         return [label]
     for separators in ("/:", "-_ ."):
@@ -91,7 +92,7 @@ def _two_lines(label: str, limit: int) -> list[str]:
 
 
 def text_width(text: str) -> float:
-    """Inches of a line in the size of titles and of the numbers of axes."""
+    """Return the width of a line in inches, in the size of titles and of the numbers of axes."""
     font = FontProperties(size=matplotlib.rcParams["axes.titlesize"])
     return TextToPath().get_text_width_height_descent(text, font, ismath=False)[0] / 72
 
@@ -122,16 +123,16 @@ class Grid:
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return math.ceil(self.count / self.columns)
 
     @property
     def panel_width(self) -> float:
-        """Width of each panel."""
+        """Return the width of each panel."""
         return (self.width - LEFT - RIGHT - (self.columns - 1) * self.gap) / self.columns
 
     def draw(self) -> tuple[Figure, list[Axes]]:
-        """The figure and its panels, row by row."""
+        """Return the figure and its panels, row by row."""
         whole = self.rows * (self.above + self.height + self.under) + self.foot
         figure = Figure(figsize=(self.width, whole))
         grid = figure.add_gridspec(
@@ -148,7 +149,8 @@ class Grid:
         return figure, panels
 
     def label(self, figure: Figure, y: str, x: str = "", note: str = "", under: float = 0.05 + LINE) -> None:
-        """Label the axes that all panels share, the lower one some inches above the foot, and write a note below."""
+        """Label the axes that all panels share, and write a note below; `under` is the height of the x label in
+        inches."""
         width, height = figure.get_size_inches()
         place: dict[str, Any] = {"ha": "center", "rotation_mode": "anchor"}
         centre = (LEFT + width - RIGHT) / 2 / width
@@ -158,7 +160,7 @@ class Grid:
         figure.text(centre, 0.04 / height, note, va="bottom", fontsize=SMALLEST, **place)
 
     def hide_inner(self, panels: Sequence[Axes], *, x: bool, y: bool) -> None:
-        """Leave out the numbers of axes that a panel has in common with the one below (x) or to its left (y)."""
+        """Hide the axis numbers that a panel shares with the panel below (x) or to its left (y)."""
         for place, axes in enumerate(panels):
             axes.tick_params(
                 labelbottom=not x or place + self.columns >= self.count,
@@ -182,12 +184,12 @@ class NumberKey:
 
     @property
     def lines(self) -> int:
-        """Number of lines of the key."""
+        """Return the number of lines of the key."""
         return math.ceil(len(self.labels) / self.columns)
 
     @property
     def height(self) -> float:
-        """Height in inches."""
+        """Return the height in inches."""
         return self.lines * LINE + 0.06
 
     def draw(self, figure: Figure) -> None:
@@ -202,12 +204,12 @@ class NumberKey:
 
 
 def even_columns(count: int, most: int) -> int:
-    """Panels per row, at most `most`, such that the last row is as full as possible."""
+    """Return the number of panels per row, at most `most`, that makes the last row as full as possible."""
     return math.ceil(count / math.ceil(count / most))
 
 
 def limits(values: Floats) -> tuple[float, float]:
-    """Limits of an axis that shows the values and LEAST_SPAN or more."""
+    """Return the limits of an axis that shows the values and spans at least LEAST_SPAN."""
     low, high = float(values.min()), float(values.max())
     margin = max(LEAST_SPAN - (high - low), 0.1 * (high - low)) / 2
     return low - margin, high + margin

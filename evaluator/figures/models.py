@@ -1,4 +1,4 @@
-"""Figures of models: scores against the measures beside them, and the paired tests."""
+"""Figures of models: scores against other measures, and the paired tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .style import (
 Floats = NDArray[np.float64]
 
 FEW = 8
-"""Most models drawn in a column."""
+"""Most models for which a figure fits into a column."""
 
 MARKER_SIZE = 8
 """Size of a model's mark with its number in it, in points (1/72 inch)."""
@@ -47,12 +47,11 @@ CHANCE_LINE: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle"
 
 
 def control_scatter(comparison: Comparison) -> Figure:
-    """The score against each other shown measure, a point per model, numbered in the order of the comparison; with a
-    key below.
+    """Return a figure of the score against each other shown measure: a numbered point per model, and a key.
 
-    The dashed line is where score and null are equal. The dotted line is a measure's chance, or another null
-    common to all results. Vertical bars are 95 % intervals
-    of the mean score. Axes are spread where values crowd at 1, see `crowds_at_one`.
+    The numbers are in the order of the comparison. The dashed line is where score and null are equal. The dotted line
+    is a measure's chance, or another null common to all results. Vertical bars are 95 % intervals of the mean score.
+    Axes are logarithmic if values crowd at 1, see `crowds_at_one`.
 
     Raises:
         FigureError: no result has the score, or any other shown measure.
@@ -63,7 +62,7 @@ def control_scatter(comparison: Comparison) -> Figure:
     values = {measure.name: _values(comparison, measure) for measure in controls}
     controls = [measure for measure in controls if np.isfinite(values[measure.name] + scores).any()]
     if not controls:
-        raise FigureError(f"the results of {info.title} have no measure beside the score")
+        raise FigureError(f"the results of {info.title} have no measure other than the score")
     view = comparison.views.get(info.score.name)
     intervals: list[Interval | None] = [None] * len(scores) if view is None else view.intervals
     stated = scores[np.isfinite(scores)]
@@ -86,7 +85,7 @@ def control_scatter(comparison: Comparison) -> Figure:
         figure, panels = grid.draw()
         lines: dict[str, dict[str, Any]] = {}
         for axes, measure in zip(panels, controls, strict=True):
-            # The null of the measure, where all results share it.
+            # The null of the measure, if all results share it.
             null, of_models = None, values[measure.name]
             if measure.null is not None and not info.measure(measure.null).shown:
                 nulls = {result.result.measures.get(measure.null) for result in comparison.results}
@@ -128,7 +127,7 @@ def control_scatter(comparison: Comparison) -> Figure:
 
 
 def _values(comparison: Comparison, measure: Measure) -> Floats:
-    """A measure of each result, [results]; NaN if there is none."""
+    """Return a measure of each result, [results]; NaN for a result without it."""
     values = [result.value(measure) for result in comparison.results]
     return np.array([np.nan if value is None else float(value) for value in values], np.float64)
 
@@ -140,7 +139,7 @@ Integers = NDArray[np.int64]
 
 
 P_LEVELS = (0.05, 0.01, 0.001)
-"""Levels of the corrected p: one dot for at most the first, two for the second, three for the third."""
+"""Levels of the adjusted p: one dot for p up to the first, two for p up to the second, three up to the third."""
 
 DIVERGING = "PuOr"
 """Colours of differences, orange below zero and purple above: distinct also in red-green blindness."""
@@ -156,7 +155,7 @@ _ABOVE, _BELOW = 0.16, 0.88  # inches of numbers above the map, and of scale and
 
 
 def significance_map(comparison: Comparison, measure: str) -> Figure:
-    """Which models differ: the difference of their means, row less column, and dots for its corrected p.
+    """Return a map of differences between models: of their means, row − column, with dots for the adjusted p.
 
     Paired tests on the same samples, p values adjusted over all pairs, see `compare_pairs`: one dot for p ≤ 0.05, two
     for p ≤ 0.01, three for p ≤ 0.001, none where models do not differ significantly. The map is hatched if there are
@@ -172,7 +171,7 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
     view = drawn_view(comparison, measure)
     n, m = view.values.shape
     if m < 2:
-        raise FigureError(f"there is one result of {comparison.info.title}: nothing to test it against")
+        raise FigureError(f"there is only one result of {comparison.info.title}; a paired test needs two")
     tests, means = view.tests, view.means[view.order]
     difference = means[:, None] - means
     with figure_style():
@@ -231,7 +230,7 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
 
 
 def dots_of(tests: PairedTests, order: Sequence[int]) -> Integers:
-    """How many of P_LEVELS each pair's corrected p reaches, [m, m], rows and columns in an order of the results."""
+    """Return how many of P_LEVELS each pair's adjusted p reaches, [m, m], rows and columns in the given order."""
     dots = np.zeros((len(order), len(order)), np.int64)
     if tests.p_adjusted is not None:
         dots[tests.first, tests.second] = sum((tests.p_adjusted <= level).astype(np.int64) for level in P_LEVELS)
@@ -239,7 +238,7 @@ def dots_of(tests: PairedTests, order: Sequence[int]) -> Integers:
 
 
 def _dot_style(count: int, cell: float) -> dict[str, Any]:
-    """Return a marker of dots in a row; three fit into a cell of this many inches."""
+    """Return the style of a marker with `count` dots in a row; three fit into a cell of `cell` inches."""
     circle = Path.unit_circle()
     places = 0.36 * (np.arange(count) - (count - 1) / 2)
     dots = [Path(np.asarray(circle.vertices) * 0.14 + (place, 0), circle.codes) for place in places]

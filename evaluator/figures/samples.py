@@ -30,18 +30,18 @@ MOST_PANELS = 12
 """Most models in a task's own figure."""
 
 NAMES_IN_COLUMN = 1.5
-"""Inches for names beside box plots in a column; they leave half of it to the plots."""
+"""Inches for names at the left of box plots in a column; the plots have the other half."""
 
 UNLIKE = 5
 """Panels have separate axes if the range of all values is this many times the range of one model."""
 
 
 def score_boxes(comparison: Comparison, measure: str) -> Figure:
-    """Notched box plots of a measure by sample, a row per model, the highest mean first.
+    """Return notched box plots of a measure by sample, a row per model, the highest mean first.
 
     A box spans the quartiles, its notch the 95 % interval of the median, median ± 1.57 IQR / √n (McGill, Tukey and
     Larsen 1978, "Variations of box plots"; none below MIN_SAMPLES); whiskers reach the farthest value within 1.5 IQR of
-    the box. Below each box is the mean with its BCa interval. The axis is spread where values crowd at 1, see
+    the box. Below each box is the mean with its BCa interval. The axis is logarithmic if values crowd at 1, see
     `crowds_at_one`.
 
     Args:
@@ -74,7 +74,7 @@ def score_boxes(comparison: Comparison, measure: str) -> Figure:
         )
         for box, look in zip(drawn["boxes"], looks, strict=True):
             box.set(facecolor=look.fill, hatch=look.hatch)
-        # One artist for all: each rasterised one is an image of its own in an SVG file.
+        # One artist for all outliers: each rasterised artist is a separate image in an SVG file.
         at = np.repeat(rows - 0.1, [len(points) for points in outliers])
         axes.plot(np.concatenate(outliers), at, ".", color=style.CLOUD, markersize=1.5, rasterized=True)
         for row, place in zip(rows + 0.33, view.order, strict=True):
@@ -98,17 +98,17 @@ def score_boxes(comparison: Comparison, measure: str) -> Figure:
             loc="outside lower center",
             ncols=2 if width == layout.COLUMN else 4,
         )
-        # Keep the computed layout: it would be computed again each time the figure is saved.
+        # Keep the computed layout, which would otherwise be computed again each time the figure is saved.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
     return figure
 
 
 def diversity_panels(comparison: Comparison, measure: str) -> Figure:
-    """A measure by sample against diversity, a panel per model, with the least-squares line and its 95 % band.
+    """Return a measure by sample against diversity, a panel per model, with the least-squares line and its 95 % band.
 
     Diversity is the first of the task's `Samples.diversity`. Above each panel is the slope with its 95 % interval.
-    Panels share a vertical axis where one shows all of them.
+    Panels share a vertical axis unless the models' ranges are too different, see `UNLIKE`.
 
     Args:
         comparison: the comparison.
@@ -121,7 +121,7 @@ def diversity_panels(comparison: Comparison, measure: str) -> Figure:
     if samples is None:
         raise style.FigureError(f"scores cannot be drawn against diversity: {comparison.missing}")
     if not samples.diversity:
-        raise style.FigureError(f"{comparison.info.title} does not say how diverse its {comparison.info.samples} are")
+        raise style.FigureError(f"{comparison.info.title} states no diversity of its {comparison.info.samples}")
     kind, x = next(iter(samples.diversity.items()))
     values = view.values[:, view.order]
     shared = bool(np.ptp(values) <= UNLIKE * np.ptp(values, axis=0).min())
@@ -142,7 +142,7 @@ def diversity_panels(comparison: Comparison, measure: str) -> Figure:
         for axes, name, y in zip(panels, names, values.T, strict=True):
             axes.set(xlim=layout.limits(x), ylim=layout.limits(values if shared else y))
             axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-            # Such that clouds of 64 and of 2,000 points are both visible.
+            # More transparent for more points: clouds of 64 and of 2,000 points are both visible.
             cloud: dict[str, Any] = {"markersize": 2, "markeredgewidth": 0, "alpha": min(0.8, 18 / math.sqrt(len(y)))}
             axes.plot(x, y, ".", color=style.CLOUD, rasterized=True, **cloud)
             fit = fit_line(x, y, clusters=comparison.clusters)
@@ -165,12 +165,12 @@ def diversity_panels(comparison: Comparison, measure: str) -> Figure:
 
 
 def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] | None = None) -> Figure:
-    """A task's own figure, a panel per model; above each is the mean score with its interval.
+    """Return a task's own figure, a panel per model; above each is the mean score with its interval.
 
     Args:
         comparison: the comparison.
-        drawing: one of the task's.
-        labels: of the drawn results; by default, the first MOST_PANELS.
+        drawing: a drawing of the task.
+        labels: labels of the results to draw; by default the first MOST_PANELS.
 
     Raises:
         FigureError: no result has the drawing's columns, or there is no such label.
@@ -192,12 +192,12 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
     columns = layout.even_columns(len(drawn), 4)
     width = layout.COLUMN if columns <= 2 else layout.PAGE
     with style.figure_style():
-        said = [f"Above each panel: {comparison.info.title} [95 % interval]."]
+        sentences = [f"Above each panel: {comparison.info.title} [95 % interval]."]
         rest = [layout.short_label(label) for label in places if label not in drawn]
         without = [layout.short_label(label) for label in comparison.labels if label not in places]
-        said += [f"Not drawn for want of room: {', '.join(rest)}."] if rest else []
-        said += [f"Not drawn, not in the result: {', '.join(without)}."] if without else []
-        notes = textwrap.wrap(" ".join(said), round(19 * width), break_on_hyphens=False)
+        sentences += [f"Not drawn: {', '.join(rest)}."] if rest else []
+        sentences += [f"Not drawn, since the result lacks the values: {', '.join(without)}."] if without else []
+        notes = textwrap.wrap(" ".join(sentences), round(19 * width), break_on_hyphens=False)
         foot = 0.06 + len(notes) * layout.LINE
         axis = layout.LINE + 0.04 if drawing.x else 0.0
         grid = layout.Grid(
@@ -207,7 +207,7 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
         for axes, label, name in zip(panels, drawn, layout.short_labels(drawn), strict=True):
             result = comparison.results[places[label]]
             fitted = {name: np.asarray(result.result.training[name], np.float64) for name in drawing.training}
-            # Both ends of the 95 % interval of some measures; NaN if there is none.
+            # The two ends of the 95 % interval of some measures; NaN if there is none.
             intervals = {
                 name: comparison.interval(places[label], comparison.info.measure(name)) for name in drawing.intervals
             }
@@ -235,20 +235,20 @@ def _title(axes: Axes, text: str) -> None:
 
 
 def _with_interval(value: float, interval: Interval) -> str:
-    """A value and its interval: three decimals, or four where three would hardly distinguish its ends."""
+    """Return a value and its interval with three decimals, or four if three would hardly distinguish the ends."""
     decimals = 4 if 1e-5 < interval[1] - interval[0] < 2e-3 else 3
     first, low, high = (f"{number:z.{decimals}f}".replace("-", "−") for number in (value, *interval))
     return f"{first} [{low}, {high}]"
 
 
 def sample_panels(comparison: Comparison, drawing: Drawing, sample: int, places: Sequence[int]) -> Figure:
-    """A panel for each of some results, with one sample marked.
+    """Return a figure with a panel for each of some results, and one sample marked.
 
     Args:
         comparison: the comparison.
-        drawing: one of the task's that can mark a sample.
-        sample: its place.
-        places: of the results; those without the drawing's columns are left out.
+        drawing: a drawing of the task that can mark a sample.
+        sample: index of the sample.
+        places: indices of the results; results without the drawing's columns are left out.
 
     Raises:
         FigureError: the drawing marks no sample, or none of the results has its columns.

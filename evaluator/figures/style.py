@@ -1,7 +1,7 @@
-"""The one style of all figures, their files, and their addresses in a page.
+"""The style of all figures, their files, and their data URLs in a page.
 
-All figures are drawn in figures.mplstyle, whatever the user has set, and without pyplot, for a paper's column or page
-and for the report. Untrained networks and baselines differ from other models in colour and in hatch or marker.
+All figures are drawn in figures.mplstyle, independent of the user's settings and without pyplot, for a paper's column
+or page and for the report. Untrained networks and baselines differ from models in colour and in hatch or marker.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from audio_compositionality.support.files import write_whole
 from audio_compositionality.tasks.base import Measure
 
 STYLE = "audio_compositionality.evaluator.figures.figures"
-"""The one style of all figures: figures.mplstyle of this package, by its name for Matplotlib."""
+"""Matplotlib's name for figures.mplstyle of this package."""
 
 PRINT_DPI, SCREEN_DPI = 300, 110
-"""Resolution of PNG files, and of rasterised parts of SVG, clouds of points: in files, and in pages (a page shows 96 at
-the nominal size)."""
+"""Resolution of PNG files and of rasterised parts of SVG (clouds of points), in files and in pages. A page shows 96 dpi
+at the nominal size."""
 
 FORMS: dict[str, dict[str, None]] = {
     "pdf": dict.fromkeys(("Creator", "Producer", "CreationDate")),
     "svg": dict.fromkeys(("Creator", "Date", "Format", "Type")),
     "png": {"Software": None},
 }
-"""The forms of a file, and the metadata that are left out, so that the same figure gives the same bytes."""
+"""File formats, and the metadata left out of each, so that the same figure gives the same bytes."""
 
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Matplotlib's defaults with the style of all figures over them, whatever the user has set.
+    """Draw in Matplotlib's defaults and the style of all figures, independent of the user's settings.
 
-    Nothing warns of characters that the font lacks: a PNG file shows a box, an SVG file the character.
+    Warnings about characters that the font lacks are hidden: a PNG file shows a box, an SVG file the character.
     """
     with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
@@ -56,14 +56,11 @@ def figure_style() -> Iterator[None]:
 
 
 def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
-    """Write a figure as SVG and as PNG. The same figure gives the same bytes.
+    """Write a figure as SVG and as PNG, and return both paths. The same figure gives the same bytes.
 
     Args:
         figure: the figure.
         path: of the files, without a suffix. Missing folders are created.
-
-    Returns:
-        paths of the SVG file and of the PNG file.
     """
     path = Path(path)
     svg, png = (path.with_name(f"{path.name}.{suffix}") for suffix in ("svg", "png"))
@@ -73,8 +70,7 @@ def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
 
 
 def figure_svg(figure: Figure, dpi: int = SCREEN_DPI) -> str:
-    """A figure as an SVG file without external references. Text is text, in the reader's sans-serif font
-    where ours is missing.
+    """Return a figure as SVG without external references; text stays text, in the reader's sans-serif font.
 
     Args:
         figure: the figure.
@@ -84,7 +80,7 @@ def figure_svg(figure: Figure, dpi: int = SCREEN_DPI) -> str:
 
 
 def figure_bytes(figure: Figure, form: str, dpi: int) -> bytes:
-    """The bytes of a figure as a file of one of `FORMS`."""
+    """Return the bytes of a figure as a file in one of `FORMS`."""
     file = io.BytesIO()
     with figure_style():
         figure.savefig(file, format=form, dpi=dpi, metadata=FORMS[form])
@@ -95,7 +91,7 @@ Floats = NDArray[np.float64]
 
 
 class FigureError(AudioCompositionalityError):
-    """A figure that cannot be drawn from these results: says why."""
+    """A figure that cannot be drawn from these results; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +100,9 @@ class Described:
 
     Attributes:
         name: of its files.
-        draw: draws it; raises FigureError where it cannot be drawn.
+        draw: returns the figure; raises FigureError if it cannot be drawn.
         alternative: its content in words, for people who cannot see it.
-        caption: of it.
+        caption: its caption.
     """
 
     name: str
@@ -146,7 +142,7 @@ LOOKS = {
 """Looks in the order of legends."""
 
 CLOUD, FIT = "#555555", "#D55E00"
-"""Colours of clouds of points, and of lines through them; the latter is also by Okabe and Ito."""
+"""Colours of clouds of points and of the lines fitted to them; the second is also by Okabe and Ito."""
 
 TICKS = (-1.0, -0.5, 0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
 """Ticks of an axis that is logarithmic in the distance to 1."""
@@ -155,10 +151,10 @@ _NEAREST = 1e-4  # distance to 1 below which scores look the same on a logarithm
 
 
 def drawn_view(comparison: Comparison, measure: str) -> View:
-    """The view to draw.
+    """Return the view of a measure.
 
     Raises:
-        FigureError: there is none.
+        FigureError: the results do not all have the measure by sample.
     """
     try:
         return comparison.view(measure)
@@ -167,24 +163,25 @@ def drawn_view(comparison: Comparison, measure: str) -> View:
 
 
 def looks_of(comparison: Comparison, order: Iterable[int]) -> list[Look]:
-    """The looks of the results, in an order of their places."""
+    """Return the looks of the results with the given indices."""
     return [LOOKS[comparison.results[place].kind] for place in order]
 
 
 def distinct(looks: Iterable[Look]) -> list[Look]:
-    """Each look once, in the order of legends."""
+    """Return each look once, in the order of legends."""
     present = set(looks)
     return [look for look in LOOKS.values() if look in present]
 
 
 def measure_name(comparison: Comparison, measure: Measure) -> str:
-    """Label of the axis of a measure."""
+    """Return the label of the axis of a measure."""
     title = comparison.info.title
     return title if measure is comparison.info.score else f"{title}, {measure.heading}"
 
 
 def crowds_at_one(measure: Measure, values: Floats) -> bool:
-    """Whether some values of a measure that ends at 1 are ten times as near to 1 as others, such as 0.99 and 0.9."""
+    """Whether the highest possible value is 1, and some values are ten times closer to it than others (0.99 and
+    0.9)."""
     return measure.range[1] == 1 and bool(values.max() <= 1 and np.ptp(_closeness(values)) >= 1)
 
 
@@ -205,7 +202,7 @@ def name_at_one(name: str) -> str:
 
 
 def _closeness(values: Floats) -> Floats:
-    """How close values are to 1, in decades."""
+    """Return how close values are to 1, in decades."""
     return -np.log10(np.maximum(1 + _NEAREST - np.asarray(values), _NEAREST / 2))
 
 
@@ -219,9 +216,9 @@ _UNQUOTED = " !$&'()*+,/:;<=>?@[]^`{|}~"
 
 
 def data_url(svg: str) -> str:
-    """An SVG file of `figure_svg` as an address, a quarter shorter than in base64.
+    """Return SVG from `figure_svg` as a data URL, a quarter shorter than in base64.
 
-    It is escaped for an attribute of a page in double quotation marks, and contains none.
+    It is escaped for an attribute in double quotation marks, and contains none.
     """
     # Within attributes ">" is escaped, so this matches complete tags.
     quoted = re.sub(r"<[^>]*>", lambda tag: tag[0].replace("'", "&apos;").replace('"', "'"), svg)

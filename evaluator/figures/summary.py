@@ -1,4 +1,4 @@
-"""The figure of a whole comparison for a column or a slide: models by tasks with verdicts, and the intervals."""
+"""The summary figure, for a column of a paper or a slide: models by tasks with verdicts, and the intervals."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ FILLS = {
     Standing.UNKNOWN: ("white", "#545d68"),
     None: ("none", "#545d68"),
 }
-"""Colours of a cell and its text by the standing of the model, as in the report; None is what is not judged."""
+"""Colours of a cell and its text by the standing of the model, as in the report; None for models not judged."""
 
 MOST_LEVEL = 3
-"""Most tasks whose titles fit level above their cells in a column of a paper."""
+"""Most tasks whose titles fit horizontally above their cells in a column of a paper."""
 
 ROW = 0.17
 """Height of a row, inches."""
@@ -91,7 +91,7 @@ def summary_figure(verdicts: Verdicts) -> Figure:
 
 
 def form_of(path: Path) -> str:
-    """Return the form of a file of a figure, one of `FORMS`.
+    """Return the file format of a figure from the ending of its name, one of `FORMS`.
 
     Raises:
         FigureError: its name has another ending.
@@ -122,8 +122,8 @@ def plot(
         figure: ``summary``, models by tasks with verdicts and intervals, or one of a task, such as
             ``score_boxes-adjusted``, ``significance_map-adjusted``, ``diversity_panels-adjusted`` or
             ``control_scatter``; the error for a wrong name lists the names of the task.
-        task: of the latter; by default the first.
-        data: the data of the results, where they are no preset.
+        task: the task of that figure; by default the first.
+        data: the data of the results, unless these are of a preset.
 
     Raises:
         ResultError: see `load_results`.
@@ -158,7 +158,7 @@ def _draw_matrix(axes: Axes, matrix: Matrix, names: Sequence[str], is_wide: bool
 
 
 def _draw_intervals(axes: Axes, comparison: Comparison, names: Mapping[str, str]) -> None:
-    """The mean of each model with the task and its 95 % interval, in the order of the matrix; `names` by label."""
+    """Draw the mean of each model with the task and its 95 % interval, in the order of the matrix; `names` by label."""
     view, looks = comparison.view(comparison.info.judge.name), looks_of(comparison, range(len(comparison.results)))
     rows = [label for label in names if label in view.labels]
     for y, k in enumerate(map(view.labels.index, rows)):

@@ -1,4 +1,4 @@
-"""The tables about runs: models, settings, versions, clips that were left out."""
+"""Tables about runs: models, settings, versions, clips that were left out."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import listed, shortened
 
 MOST_SKIPPED = 50
-"""Most skipped clips in the list; the rest only as a number."""
+"""Most skipped clips in the list; the caption states the number of all."""
 
 LONGEST_TEXT = 80
 """Most characters of a third party's name or reason."""
 
 
 def fact_tables(comparisons: Sequence[Comparison]) -> list[Table]:
-    """All tables of this module."""
+    """Return all tables of this module that have rows."""
     tables = [model_table(comparisons), run_table(comparisons), version_table(comparisons), skipped_table(comparisons)]
     return [table for table in tables if table is not None]
 
 
 def model_table(comparisons: Sequence[Comparison]) -> Table:
-    """The evaluated models: each once, or once per combination of settings."""
+    """Return the table of the evaluated models, each once per combination of settings."""
     rows: dict[Row, None] = {}
     for result in (result for comparison in comparisons for result in comparison.results):
         model = result.result.model
@@ -53,7 +53,7 @@ def model_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 def run_table(comparisons: Sequence[Comparison]) -> Table:
-    """How each result was computed."""
+    """Return the table of how each result was computed."""
     columns = (
         Column("model", numeric=False),
         Column("task", numeric=False),
@@ -95,7 +95,7 @@ _EMBEDDED = {
 """Stages of a run that provide embeddings, and the words for each."""
 
 _LONGEST_NOTE = 10
-"""Most numbers of a list beside the settings: the steps of as many fits."""
+"""Most numbers of a list printed with the settings, such as the steps of several fits."""
 
 
 def _setting(value: object) -> str:
@@ -103,7 +103,7 @@ def _setting(value: object) -> str:
 
 
 def version_table(comparisons: Sequence[Comparison]) -> Table:
-    """Versions of libraries, a row per combination."""
+    """Return the table of library versions, a row per combination."""
     combinations: dict[tuple[tuple[str, str], ...], dict[str, None]] = {}
     for result in (result for comparison in comparisons for result in comparison.results):
         combinations.setdefault(tuple(sorted(result.result.versions.items())), {})[result.label] = None
@@ -118,7 +118,7 @@ def version_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 def skipped_table(comparisons: Sequence[Comparison]) -> Table | None:
-    """Clips that could not be embedded; None if there are none."""
+    """Return the table of clips that could not be embedded; None if there are none."""
     skipped = [
         (comparison.info.title, result.label, clip)
         for comparison in comparisons

@@ -36,7 +36,7 @@ class HeardOption:
     """An option of a question.
 
     Attributes:
-        letter: in front of it.
+        letter: its letter.
         text: of the option.
         is_right: whether it is the answer.
         models: labels of the models that chose it.
@@ -55,9 +55,9 @@ class HeardQuestion:
     Attributes:
         question: its text.
         options: in the order in which models received them.
-        without_choice: labels of the models that chose none, by the reason, in words.
-        written: the answers word for word, one for each order of the options, by the model's label; of those models
-            whose answers are in the cache of this machine.
+        without_choice: labels of the models that chose no option, by the reason in words.
+        written: the answers word for word by the model's label, one for each order of the options; for models whose
+            answers are in this machine's cache.
     """
 
     question: str
@@ -67,7 +67,7 @@ class HeardQuestion:
 
 
 def heard_question(comparison: Comparison, index: int, written: Written | None = None) -> HeardQuestion | None:
-    """The question about a sample, by its place; None where the task has none."""
+    """Return the question about a sample, by its index; None for a task without questions."""
     samples, profile = comparison.samples, comparison.info.profile
     if samples is None or not samples.asked:
         return None
@@ -93,7 +93,7 @@ Written = dict[str, dict[str, tuple[str, ...]]]
 
 
 def written_answers(comparison: Comparison) -> Written:
-    """The answers of those results whose answers are in the cache of this machine."""
+    """Return the written answers of all results whose answers are in this machine's cache."""
     configuration = comparison.configuration
     if configuration is None or comparison.samples is None or not comparison.samples.asked:
         return {}
@@ -117,28 +117,28 @@ def written_answers(comparison: Comparison) -> Written:
 Floats = NDArray[np.float64]
 
 WIDTH, HEIGHT = 320, 120
-"""Pixels: columns of time over the full clip, rows of frequency."""
+"""Size of a spectrogram in pixels: columns of time over the full clip, rows of frequency."""
 
 LOWEST, HIGHEST = 50.0, 16_000.0
-"""Hz, the bottom and the top edge. The lowest tone of the data is at 65 Hz, and its clips are sampled at 32 kHz."""
+"""Bottom and top edge in Hz. The lowest tone of the data is at 65 Hz, and its clips are sampled at 32 kHz."""
 
 LOWEST_LEVEL = -80.0
-"""dB, drawn darkest; 0 dB, a full-scale sine, is drawn brightest."""
+"""Level in dB that is drawn darkest; 0 dB, a full-scale sine, is drawn brightest."""
 
 SPECTROGRAM_COLOURS = "viridis"
 """A colour map of Matplotlib: its lightness rises evenly, also in red-green blindness."""
 
 SPECTROGRAM_WINDOW = 0.1
-"""Seconds of the Hann window, which resolves 20 Hz; the shortest tone of the data, at 3 Hz, lasts 0.17 s."""
+"""Seconds of the Hann window, which resolves 20 Hz. The shortest tone of the data, repeated at 3 Hz, lasts 0.17 s."""
 
 _LEVELS = 28  # of colour, 3 dB each: more enlarge the file without a visible difference
 
 
 def spectrogram(waveform: ArrayLike, sample_rate: int) -> Floats:
-    """The spectrogram of a clip on a logarithmic axis of frequency, in dB of a full-scale sine.
+    """Return the spectrogram of a clip on a logarithmic frequency axis, in dB relative to a full-scale sine.
 
-    A pixel shows the largest of the levels of the Fourier bins inside its row and of the level at the row's centre,
-    interpolated: at the bottom a row is narrower than a bin. Above half the sample rate there is LOWEST_LEVEL.
+    A pixel shows the largest level of the Fourier bins inside its row, or, if larger, the interpolated level at the
+    row's centre, since the lowest rows are narrower than a bin. Above half the sample rate the level is LOWEST_LEVEL.
 
     Args:
         waveform: samples in -1…1, [samples], one or more.
@@ -171,7 +171,7 @@ def spectrogram(waveform: ArrayLike, sample_rate: int) -> Floats:
 
 
 def spectrogram_png(waveform: ArrayLike, sample_rate: int) -> bytes:
-    """`spectrogram` as a PNG of WIDTH × HEIGHT pixels, without axes.
+    """Return `spectrogram` as a PNG of WIDTH × HEIGHT pixels, without axes.
 
     Levels are absolute, so that clips can be compared by eye.
     """
@@ -185,23 +185,24 @@ def spectrogram_png(waveform: ArrayLike, sample_rate: int) -> bytes:
 
 
 MOST_SAMPLES = 2
-"""Samples shown at either end."""
+"""Most samples shown of the highest, and of the lowest scores."""
 
 MOST_GROUPS = 12
 """Most groups whose highest and lowest samples are shown."""
 
 MOST_CLIPS = 48
-"""Most clips of a comparison on the page; with their pictures, without sound, they take up to 1.5 MB."""
+"""Most clips of a comparison on the page; their spectrograms alone take up to 1.5 MB."""
 
 LONGEST_PLAYED = 10.0
 """Most seconds of a clip that are played, from its beginning."""
 
 PLAYBACK_GAIN = 10 ** (-4 / 20)
-"""The same gain for every clip. Encoding moves peaks: of 120 clips at full scale the highest came back at +3.6 dB."""
+"""The same gain for every clip, since encoding moves peaks: of 120 clips at full scale, the highest peak was +3.6
+dB."""
 
 COMPRESSION = 0.7
-"""libsndfile's scale, 0 to 1. At 0.7 a clip takes 55 kB on average, and 120 clips came back within 0.13 dB of their
-level; at 0.9 they were up to 2 dB off. Constant and average bit rates lower the level by 0.45 dB."""
+"""Compression on libsndfile's scale, 0 to 1. At 0.7 a clip takes 55 kB on average, and the decoded level of 120 clips
+was within 0.13 dB of the original; at 0.9 it was up to 2 dB off. Constant and average bit rates lower it by 0.45 dB."""
 
 THREADS = 2
 """Threads for encoding: the encoder releases the interpreter's lock."""
@@ -215,13 +216,13 @@ class HeardClip:
 
     Attributes:
         name: its name in its row.
-        caption: its description for people; empty where the task has none.
-        text: its text in the data, such as a caption; empty where it has none.
-        audio: MP3; empty where the clip is unusable.
-        spectrogram: PNG; empty as for `audio`.
+        caption: its description for people; empty if the task has none.
+        text: its text in the data, such as a caption; empty if it has none.
+        audio: MP3; empty if the clip is unusable.
+        spectrogram: PNG; empty if the clip is unusable.
         seconds: length of `audio`.
-        is_cut: whether that is less than the clip.
-        problem: why the clip is unusable, where it is.
+        is_cut: whether `audio` is shorter than the clip.
+        problem: why the clip is unusable; None if it is usable.
     """
 
     name: str
@@ -240,15 +241,15 @@ class HeardSample:
 
     Attributes:
         place: ``highest`` or ``lowest``, or a finding; see `telling_questions`.
-        rank: 1 for the outermost.
+        rank: from 1, the highest or lowest score first.
         id: of its row.
         measure: heading of the measure that selected it.
-        mean: of that measure over the models that selected it.
+        mean: mean of that measure over the models that selected the sample.
         labels: names of the attributes in its contents, the columns of a table.
         contents: for each part of the sample, its items with their attributes.
         scores: a table of each model's measures of the sample.
         clips: in the order in which models receive them.
-        group: the group that the sample belongs to, as its highest or lowest one or not; empty without groups.
+        group: the group that the sample belongs to; empty without groups.
         asked: the question about it, and each model's choice; None if there is none.
         why: the models and controls behind a finding, in words.
     """
@@ -283,9 +284,9 @@ class ChosenSample:
 
 
 def outermost(mean: NDArray[np.float64], most: int = MOST_SAMPLES) -> list[tuple[str, int, int]]:
-    """Place, rank and index of the highest- and the lowest-scoring samples, by their scores [n], `most` of each.
+    """Return place, rank and index of the `most` highest- and lowest-scoring samples, from their scores [n].
 
-    No sample is both; equal scores go by their order in the data.
+    No sample is both. Equal scores keep the order of the data.
     """
     order = np.argsort(-mean, kind="stable").tolist()
     highest = order[: min(most, -(-len(order) // 2))]
@@ -295,14 +296,14 @@ def outermost(mean: NDArray[np.float64], most: int = MOST_SAMPLES) -> list[tuple
 
 
 def choose_samples(comparison: Comparison, view: View, results: Sequence[int]) -> list[ChosenSample]:
-    """The highest- and the lowest-scoring samples of a comparison with their clips, then the questions that tell most.
+    """Return the highest- and lowest-scoring samples of a comparison with their clips, then the revealing questions.
 
-    Samples that would have more than `MOST_CLIPS` clips together are left out, the first one never.
+    Samples beyond `MOST_CLIPS` clips in total are left out, except the first one. See `telling_questions`.
 
     Args:
         comparison: with its data.
         view: the measure that selects.
-        results: places of the results whose mean selects.
+        results: indices of the results whose mean selects.
 
     Raises:
         DatasetError: the clips are missing from the data, or the data are damaged.
@@ -316,7 +317,7 @@ def choose_samples(comparison: Comparison, view: View, results: Sequence[int]) -
     labels = None if described is None or profile is None else described.groups.get(profile.heard_from)
     outer = outermost(mean)
     if labels is not None:
-        # For each of the first groups one at either end, numbered through.
+        # For each of the first groups, the highest and the lowest sample; the rank is the number of the group.
         outer = []
         for number, group in enumerate(list(dict.fromkeys(labels))[:MOST_GROUPS], 1):
             members = np.flatnonzero(np.asarray(labels) == group)
@@ -346,7 +347,7 @@ def _clips(
     wanted = range(min(numbers), max(numbers) + 1) if numbers else range(0)
     clips = {}
     for clip in configuration.clips(wanted, keep_invalid=True):
-        # What can be played, and one sample more if there is more: many long clips would not fit into memory.
+        # Keep what can be played plus one sample, which marks a cut clip: many long clips would not fit into memory.
         most = round(LONGEST_PLAYED * clip.sample_rate) + 1
         is_long = len(clip.waveform) > most
         clips[clip.id] = replace(clip, waveform=clip.waveform[:most].copy()) if is_long else clip
@@ -365,7 +366,7 @@ def _clips(
 
 
 def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator[HeardSample]:
-    """Encode the clips of samples: if they would exceed `most_bytes` together, all are cut alike."""
+    """Yield samples with their clips encoded; if these exceed `most_bytes` together, all are cut to the same length."""
     clips, seconds = [clip for sample in samples for clip in sample.clips], LONGEST_PLAYED
     while True:
         with ThreadPoolExecutor(THREADS) as threads:
@@ -393,7 +394,7 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
             heard.append(HeardClip(name, caption, texts.get(name, ""), audio, picture, length, is_cut, clip.problem))
         views, selecting = list(comparison.recommended), comparison.views.get(comparison.info.heard_by)
         if selecting is not None and any(view.measure.outside for view in views):
-            # Of a weighted measure the value of one sample is no score of it: the one that selects them is.
+            # A sample's value of a weighted measure is not a score of the sample: show the selecting measure instead.
             views = [view for view in views if not view.measure.outside and view.measure != selecting.measure]
             views.insert(0, selecting)
         columns = (Column("model", numeric=False), *(measure_column(view.measure) for view in views))
@@ -425,7 +426,7 @@ def _encode(clip: Clip, seconds: float) -> tuple[bytes, float]:
 
 
 def encode_mp3(waveform: NDArray[np.float32], sample_rate: int) -> bytes:
-    """A clip [samples] in -1…1 as MP3, which every browser plays, with the gain PLAYBACK_GAIN."""
+    """Return a clip [samples] in -1…1 as MP3, which every browser plays, with the gain PLAYBACK_GAIN."""
     if sample_rate not in _MP3_RATES:
         waveform, sample_rate = soxr.resample(waveform, sample_rate, 32_000), 32_000
     file = io.BytesIO()

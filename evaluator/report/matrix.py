@@ -1,4 +1,4 @@
-"""The first screen's matrix: models by tasks, each cell a score with the standing of its model in that task."""
+"""The matrix on the first screen: models by tasks, with the score and the verdict in each cell."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class MatrixCell:
 
     @property
     def sign(self) -> str:
-        """One of `SIGNS`; empty where nothing is judged."""
+        """Return one of `SIGNS`; empty if the model is not judged."""
         return "" if self.standing is None else SIGNS[self.standing]
 
     @property
     def brief(self) -> str:
-        """The score without the zero before its point, for many columns: ``.25``."""
+        """Return the score without the zero before its point (``.25``), for many columns."""
         return re.sub(r"^(−?)0\.", r"\1.", self.text)
 
 
@@ -47,9 +47,9 @@ class MatrixRow:
 
     Attributes:
         label: of the model.
-        kind: ``model``, or what else it is: ``untrained network``, ``baseline``, ``control``.
-        standing: over all tasks; None where nothing is judged.
-        cells: one a task.
+        kind: ``model``, ``untrained network``, ``baseline`` or ``control``.
+        standing: over all tasks; None if the model is not judged.
+        cells: one per task.
     """
 
     label: str
@@ -72,39 +72,39 @@ class Matrix:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the titles of its tasks stand upright."""
+        """Whether the titles of the tasks are rotated."""
         return len(self.tasks) > MOST_LEVEL
 
     @property
     def together(self) -> tuple[MatrixRow, ...]:
-        """The rows of the first screen: all of them, or only the models if there are many."""
+        """Return the rows of the first screen: all rows, or only the judged models if there are many."""
         return self.rows if len(self.rows) <= MOST_TOGETHER or not self.judged else self.judged
 
     @property
     def apart(self) -> tuple[MatrixRow, ...]:
-        """The other rows, which are folded."""
+        """Return the other rows, which are folded."""
         return () if self.together is self.rows else self.references
 
     @property
     def judged(self) -> tuple[MatrixRow, ...]:
-        """The rows of models."""
+        """Return the rows of judged models."""
         return tuple(row for row in self.rows if row.standing is not None)
 
     @property
     def references(self) -> tuple[MatrixRow, ...]:
-        """The rows of twins, controls and baselines."""
+        """Return the rows of twins, controls and baselines."""
         return tuple(row for row in self.rows if row.standing is None)
 
 
 MOST_LEVEL = 6
-"""Most tasks whose titles stand level above their columns."""
+"""Most tasks whose titles are horizontal."""
 
 MOST_TOGETHER = 14
-"""Most models, twins and baselines in one table; of more, the models alone are on the first screen."""
+"""Most models, twins and baselines in one table; if there are more, the first screen has the models alone."""
 
 
 def matrix_of(verdicts: Verdicts) -> Matrix:
-    """The matrix of all results, where the data are named only if there are several."""
+    """Return the matrix of all results; titles name the data only if there are several."""
     comparisons = verdicts.comparisons
     several = len({comparison.data_name for comparison in comparisons}) > 1
     titles = [

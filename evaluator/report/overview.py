@@ -1,4 +1,4 @@
-"""The picture on the first screen: each model, its untrained twin and the baselines on one line."""
+"""The pictures on the first screen: for each model a line with its score, its twin's and the baselines'."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_LINES = 12
 """Most models in a picture, the highest first; tables have all."""
 
 LONGEST_LINE_NAME = 26
-"""Most characters of a name above its line, to fit a phone beside a score with its interval."""
+"""Most characters of a name above its line, so that a score with its interval also fits on a phone."""
 
 EDGE = 2.0
 """Percent of the width left free on either side."""
@@ -40,7 +40,7 @@ class Mark:
         text: its score, in words.
         x: percent of the width.
         low, high: ends of its interval in percent, cut at the left edge; equal to `x` without an interval.
-        fixed: in words, why construction fixes its score; empty where it does not.
+        fixed: in words, why the construction of the task fixes this score; empty if it does not.
     """
 
     kind: str
@@ -54,17 +54,17 @@ class Mark:
 
 @dataclass(frozen=True)
 class OverviewLine:
-    """A model beside its references.
+    """A model with its twin and the baselines.
 
     Attributes:
         name: of the model, shortened.
         text: its score.
-        least: percent, the number that the model has to be above by its own result, where its measure has a trivial
-            baseline; else None.
+        least: the trivial baseline computed from the model's own result, in percent of the width; None if its measure
+            has none.
         least_text: that number; empty if there is none.
-        zone: percent of the width covered by the untrained twin and the baselines, with their intervals, except scores
-            fixed by construction; None if there is no such result.
-        marks: the model's own last, so that it lies on top.
+        zone: percent of the width up to the upper interval ends of the twin and the baselines, except scores fixed by
+            construction; None if there are none.
+        marks: the model's own mark is the last, so that it is drawn on top.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Overview:
         meaning: of the measure.
         lines: one per model.
         ticks: of the axis: percent and number.
-        chance: percent, where all results share the same null; None where they have none, or different ones.
+        chance: in percent of the width, if all results have the same null; else None.
         left_out: models without a line.
         notes: on scores that are fixed by construction, one per baseline.
         alternative: the content in words.
@@ -118,7 +118,7 @@ class NamedBaseline:
 
 
 def named_baselines(comparisons: Sequence[Comparison]) -> tuple[NamedBaseline, ...]:
-    """All baselines and the controls with a name of their own, the descriptions of sound first."""
+    """Return all baselines and the controls with a name of their own, acoustic and text baselines first."""
     entries: dict[str, tuple[str, str]] = {}
     for comparison in comparisons:
         for place, result in enumerate(comparison.results):
@@ -133,12 +133,12 @@ def named_baselines(comparisons: Sequence[Comparison]) -> tuple[NamedBaseline, .
 
 
 def overviews(comparison: Comparison) -> list[Overview]:
-    """A picture for each measure to trust that is known by sample."""
+    """Return a picture for each recommended measure that is known by sample."""
     return [overview(comparison, view) for view in comparison.recommended]
 
 
 def overview(comparison: Comparison, view: View) -> Overview:
-    """The picture of one measure."""
+    """Return the picture of one measure."""
     results, info, measure = comparison.results, comparison.info, view.measure
     scores = [row for k in range(len(results)) for row in score_rows(comparison, k, [measure])]
     of_kind = {kind: [k for k, result in enumerate(results) if result.kind is kind] for kind in ModelKind}

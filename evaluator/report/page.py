@@ -61,19 +61,19 @@ MOST_ANSWERABLE = 100
 all."""
 
 MOST_PICTURED = 6
-"""Most tasks whose lines are not folded."""
+"""Most tasks whose pictures are not folded."""
 
 MOST_COPIED = 100
-"""Most rows of a table with copies in LaTeX and Markdown: no paper prints a longer one."""
+"""Most rows of a table that can be copied as LaTeX and Markdown: no paper prints a longer one."""
 
 LONGEST_CAPTION = 300
-"""Most characters of a table's caption, which takes as many lines as it needs; it holds a third party's text."""
+"""Most characters of a table's caption, which may contain a third party's text."""
 
 LONGEST_CELL = 600
 """Most characters of a cell: enough for our own conclusions, a limit for a third party's text."""
 
 LONGEST_LABEL = 90
-"""Most characters of a row's name, which is shortened in its middle; it may name a pair."""
+"""Most characters of a row's name, which may name two models; a longer one is shortened in its middle."""
 
 
 def write_report(
@@ -86,25 +86,22 @@ def write_report(
     command: str | None = None,
     progress: bool = True,
 ) -> Path:
-    """Write the report of results as one HTML file, which appears only when complete.
+    """Write the report of results as one HTML file, and return its path; the file appears only when complete.
 
     Args:
-        results: one or several: folders of results, their JSON files, or results that `evaluate` has returned.
+        results: one or several folders of results, their JSON files, or results that `evaluate` has returned.
         out: the file.
-        data: the source of the data (a preset, a folder or a Hub id); by default as the results state. Where it cannot
-            be opened, the report has no clips and no diversity, and says so.
-        model: id of the model whose highest- and lowest-scoring samples are played; by default the mean
-            score of all that are neither baselines nor untrained decides.
-        figures: folder for all figures, as SVG and PNG.
-        command: the command behind the report, printed in it.
+        data: the source of the data (a preset, a folder or a Hub id); by default as the results state. If it cannot be
+            opened, the report has no clips and no diversity, with a note.
+        model: id of the model whose highest- and lowest-scoring samples are played; by default, the mean score of all
+            models that are neither baselines nor untrained decides.
+        figures: folder for all figures, as SVG and PNG; None writes none.
+        command: the command that makes the report, printed in it.
         progress: show a progress bar.
-
-    Returns:
-        path of the file.
 
     Raises:
         ResultError: there are no results, or a damaged one.
-        DatasetError: `data` is given and cannot be opened, or is the data of none of the results.
+        DatasetError: `data` is given but cannot be opened, or belongs to none of the results.
         InputError: there is no result of `model`, or `out` is a folder.
         OSError: the file cannot be written.
     """
@@ -115,10 +112,10 @@ def write_report(
 
 @dataclass(frozen=True)
 class Report(os.PathLike[str]):
-    """A report that was written: a path for programs, the page itself in a notebook.
+    """A written report: it can be used as a path, and a notebook shows it.
 
     Attributes:
-        path: of the file; absolute, so that a notebook may change its folder.
+        path: of the file; absolute, so that it stays valid if a notebook changes its folder.
     """
 
     path: Path
@@ -133,7 +130,7 @@ class Report(os.PathLike[str]):
         return str(self.path)
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, whose script reaches nothing of the notebook."""
+        """Return the page in an HTML frame whose script has no access to the notebook."""
         page = escape(read_file(self.path).decode())
         return f'<iframe title="Report" sandbox="allow-scripts" width="100%" height="900" srcdoc="{page}"></iframe>'
 
@@ -152,7 +149,7 @@ def report(
 
 
 def check_report_file(out: Path) -> None:
-    """Refuse a folder as the file of a report with InputError."""
+    """Raise InputError if the file of a report is a folder."""
     if out.is_dir():
         raise InputError(f"{out} is a folder; give the report the name of a file, such as {out / 'report.html'}")
 
@@ -176,13 +173,13 @@ def write_verdicts(
         bar.update()
     size = len(page.encode())
     if size > MOST_PAGE_BYTES:
-        warnings.warn(f"the report is {size / 1e6:.1f} MB: give it fewer results", stacklevel=2)
+        warnings.warn(f"the report has {size / 1e6:.1f} MB; for a smaller one, give fewer results", stacklevel=2)
     write_whole(out, page)
     return out
 
 
 def _page(sections: Sequence[Section], verdicts: Verdicts, command: str | None) -> str:
-    """The page; its clips are cut where it would be larger than MOST_BYTES."""
+    """Return the page; its clips are cut if it would be larger than `MOST_PAGE_BYTES`."""
     template = _environment().get_template("report.html")
     comparisons = verdicts.comparisons
     tasks = {comparison.info.name: comparison.info for comparison in comparisons}
@@ -226,11 +223,11 @@ def _page(sections: Sequence[Section], verdicts: Verdicts, command: str | None) 
 
 
 _LETTERS = {"A", "B", "C", "D"}
-"""Names of the clips of a row that the first screen explains in a drawing."""
+"""Names of the clips that the first screen explains in a drawing."""
 
 
 def _twin_words(sections: Sequence[Section], is_judged: bool) -> list[str]:
-    """The twins in the pictures, in words; without a model, untrained networks alone."""
+    """Return the kinds of twins in the pictures, in words; without a judged model, untrained twins alone."""
     words = [
         section.comparison.info.twin[1]
         for section in sections
@@ -240,7 +237,7 @@ def _twin_words(sections: Sequence[Section], is_judged: bool) -> list[str]:
 
 
 def _summary(comparisons: Sequence[Comparison]) -> str:
-    """Number of models of each kind, and the data, in words."""
+    """Return the number of models of each kind, and the data, in words."""
     models = {
         (result.result.model.id, result.result.model.revision): result.kind
         for comparison in comparisons
@@ -255,8 +252,10 @@ def _summary(comparisons: Sequence[Comparison]) -> str:
 
 
 def _data_summary(comparisons: Sequence[Comparison]) -> str:
-    """Size of the data of each task, in words, or of a full benchmark with many tasks: where the data can be opened,
-    with the numbers of rows and clips."""
+    """Return the size of each task's data in words, together for a full benchmark with many tasks.
+
+    If the data can be opened, this includes the numbers of rows and clips.
+    """
     parts = []
     for comparison in comparisons:
         place = (comparison.info.benchmark, comparison.dataset)
@@ -341,31 +340,31 @@ def _template(name: str) -> str:
 
 
 def _lines(text: str) -> Markup:
-    """Text with its line ends."""
+    """Return a text with its line ends."""
     return Markup("\n").join(map(plain, text.split("\n")))
 
 
 def _breakable(text: str) -> Markup:
-    """A name with line breaks only after a separator."""
+    """Return a name that breaks only after a separator."""
     parts = re.split(r"(?<=[/:_.\-])(?=\w)", short_label(text, LONGEST_LABEL))
     return Markup("<wbr>").join(map(plain, parts))
 
 
 def _unbroken(text: str) -> Markup:
-    """Words without line breaks inside, also not after a hyphen."""
+    """Return a text whose words do not break, not even after a hyphen."""
     span = Markup('<span class="short">{}</span>')
     return Markup(" ").join(span.format(plain(word)) for word in text.split())
 
 
 def _unbroken_in(text: str, pattern: str) -> Markup:
-    """Text with non-breaking spaces in the matches of a pattern with one group."""
+    """Return a text with non-breaking spaces in the matches of a pattern with one group."""
     pieces = re.split(pattern, plain(text))
     space = Markup("&nbsp;")
     return Markup("").join(space.join(piece.split(" ")) if k % 2 else piece for k, piece in enumerate(pieces))
 
 
 def _key(cell: Cell) -> str:
-    """The value of a number's cell as JavaScript reads it; empty where it is missing."""
+    """Return the value of a number's cell as JavaScript reads it; empty if it is missing."""
     if cell.value is None or isinstance(cell.value, str):
         return ""
     return f"{float(cell.value):.6g}".replace("inf", "Infinity")

@@ -1,4 +1,4 @@
-"""Profiles of single models: score by kinds of samples beside chance and other references, shares and tallies."""
+"""Profiles of single models: scores by kinds of samples with chance and other references, shares and tallies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from audio_compositionality.support.text import number_text
 from audio_compositionality.tasks.base import Measure, Profile, Tally
 
 MOST_PROFILED = 16
-"""Most models with a profile, the highest first; tables have all."""
+"""Most models with a profile, the highest first; the tables contain all."""
 
 CERTAINTY = 1.959963984540054
 """The .975 quantile of the normal distribution."""
@@ -28,7 +28,7 @@ CERTAINTY = 1.959963984540054
 
 @dataclass(frozen=True)
 class Reference:
-    """A score that needs no audio, in a bar.
+    """A score that needs no audio, marked in a bar.
 
     Attributes:
         name: in words.
@@ -53,7 +53,7 @@ class ProfileBar:
         text: the score with its interval.
         references: see `Reference`.
         is_above: whether the interval is above all of `references`; None if there is no interval.
-        printed: places of published values of the group on other data, percent of the width.
+        printed: published values of the group on other data, in percent of the width.
     """
 
     name: str
@@ -89,7 +89,7 @@ class ProfileNumber:
     Attributes:
         name: of the measure.
         text: its value, with its interval or as a share.
-        references: its references, in words; empty for a share.
+        references: the scores to compare it with, in words; empty for a share.
         meaning: of the measure.
     """
 
@@ -106,9 +106,9 @@ class ModelProfile:
     Attributes:
         label: of the model.
         kind: of the model, in words; empty for one that is neither a baseline nor a control.
-        numbers: its scores to trust and its shares.
-        parts: its score by groups.
-        tallies: its tables.
+        numbers: its recommended scores and its shares.
+        parts: its scores by groups of samples.
+        tallies: tables of counts.
     """
 
     label: str
@@ -119,7 +119,7 @@ class ModelProfile:
 
 
 def model_profiles(comparison: Comparison) -> Iterator[ModelProfile]:
-    """A profile for each of the highest results; none where the task defines no profile."""
+    """Yield a profile for each of the highest results; none if the task defines no profile."""
     info, profile = comparison.info, comparison.info.profile
     if profile is None:
         return
@@ -129,7 +129,7 @@ def model_profiles(comparison: Comparison) -> Iterator[ModelProfile]:
             value = result.value(measure)
             if value is None:
                 continue
-            # Its null, and a further reference that the task requires for trust in it.
+            # The null, and a further reference that the task requires before it recommends the measure.
             trusted, references = info.trusted.get(measure.name), []
             for name in dict.fromkeys(filter(None, (measure.null, trusted if isinstance(trusted, str) else None))):
                 null = info.measure(name)
@@ -157,7 +157,7 @@ def model_profiles(comparison: Comparison) -> Iterator[ModelProfile]:
 
 
 def _parts(comparison: Comparison, place: int, profile: Profile) -> Iterator[ProfilePart]:
-    """The scores of a model by groups of samples; none where the data are not opened."""
+    """Yield the scores of a model by groups of samples; none if the data are not opened."""
     view, samples = comparison.views.get(profile.measure), comparison.samples
     for grouping in profile.groupings:
         labels = None if samples is None else samples.groups.get(grouping)
@@ -204,8 +204,11 @@ def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDA
 
 
 def _interval(values: NDArray[np.float64], clusters: NDArray[np.int64], measure: Measure) -> Interval | None:
-    """The 95 % interval of a mean, as in tables; where all scores are at the lowest or the highest possible value, the
-    free end is Wilson's over clusters: resampling equal scores is uninformative."""
+    """Return the 95 % interval of a mean, as in tables; None for too few samples.
+
+    If all scores equal the lowest or the highest possible value, resampling is uninformative, and Wilson's interval
+    over clusters gives the other end.
+    """
     interval = mean_intervals(values[:, None], clusters, bounds=measure.range)[0]
     if interval is None or np.ptp(values) > 0 or values[0] not in measure.range:
         return interval
@@ -215,7 +218,7 @@ def _interval(values: NDArray[np.float64], clusters: NDArray[np.int64], measure:
 
 
 def _tally_table(tally: Tally, comparison: Comparison, place: int) -> Table | None:
-    """A table of a result, without rows that it does not state; None where it states none."""
+    """Return a table of a result's counts, without rows that the result does not state; None if no row is left."""
     info, result = comparison.info, comparison.results[place]
     stated = result.result.measures
     named = {row: names for row, names in tally.rows.items() if any(stated.get(name) is not None for name in names)}
@@ -242,7 +245,7 @@ def _tally_table(tally: Tally, comparison: Comparison, place: int) -> Table | No
                 notes.append(f"{share}, right" if share and k == tally.right[heading] else share)
                 continue
             if column is not None and measure.within is not None:
-                # Of a mean over some of the samples, as for a bar of these.
+                # The measure is a mean over some of the samples; its interval is computed as for a bar.
                 members = measure.places(result.samples.columns)
                 if len(members):
                     interval = _interval(column[members], comparison.clusters[members], measure)

@@ -39,20 +39,20 @@ from .overview import Overview, overviews
 from .profiles import ModelProfile, model_profiles
 
 MOST_NAMED = 3
-"""Most tasks of a benchmark that are named one by one where all of them have results."""
+"""Most tasks of a full benchmark that are named one by one."""
 
 
 def is_long(comparisons: Sequence[Comparison]) -> bool:
-    """Whether comparisons cover all tasks of one benchmark, each once, and are too many to name."""
+    """Whether comparisons cover all tasks of one benchmark, each once, and are more than `MOST_NAMED`."""
     tasks = list_benchmarks().get(comparisons[0].info.benchmark, ())
     return len(tasks) > MOST_NAMED and sorted(comparison.info.name for comparison in comparisons) == sorted(tasks)
 
 
 MOST_PAGE_PAIRS = 500
-"""Most paired tests of a measure on a page: all pairs of 32 models; CSV and JSON have all."""
+"""Most paired tests of a measure on a page: all pairs of 32 models. CSV and JSON contain all."""
 
 MOST_PAGE_TESTS = 4_000
-"""Most paired tests on a page, which would otherwise take more than half of it."""
+"""Most paired tests on a page: more would take more than half of it."""
 
 MOST_MARKED = 4
 """Most models in the figure of one sample."""
@@ -63,8 +63,14 @@ SECTION_STEPS = 3
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: its address from `data_url`, its content in words, its caption, whether it is as wide as a
-    page."""
+    """A figure on the page.
+
+    Attributes:
+        source: its address from `data_url`.
+        alternative: its content in words.
+        caption: its caption.
+        is_wide: whether it is as wide as a page.
+    """
 
     source: Markup
     alternative: str
@@ -81,8 +87,8 @@ class Section:
         title: task and data.
         comparison: the comparison.
         leads: the leading model, in sentences; empty if there is none.
-        overviews: the picture of each measure to trust.
-        short: the table of the measures to trust.
+        overviews: the picture of each recommended measure.
+        short: the table of the recommended measures.
         scores: the table of all shown measures.
         pairs: the paired tests, a table per measure.
         pictures: the figures.
@@ -90,9 +96,9 @@ class Section:
         diversity: tables of diversity and groups.
         chosen_by: in words, the models whose score selects the samples.
         samples: the samples to listen to.
-        steps: the task's own figures with the first of them marked.
-        silent: why there are none.
-        profiles: of each model, where the task defines them.
+        steps: the task's own figures with the first sample marked.
+        silent: why there are no samples; None if there are.
+        profiles: of each model, if the task defines them.
         printed: published figures of the task on other data; None if there are none.
         gain: the audio gain; None if the task does not ask for it.
         gain_in_brief: the audio gain in few columns; None without one.
@@ -122,7 +128,7 @@ class Section:
 
 
 def page_sections(verdicts: Verdicts, model: str | None, folder: Path | None, bar: tqdm[Any]) -> list[Section]:
-    """The sections of a page; arguments as in `write_report`.
+    """Return the sections of a page; arguments as in `write_report`.
 
     Raises:
         InputError: there is no result of `model`.
@@ -144,7 +150,7 @@ def page_sections(verdicts: Verdicts, model: str | None, folder: Path | None, ba
             samples = [] if view is None else choose_samples(comparison, view, places)
         except (DatasetError, OSError) as error:
             silent = str(error)
-        # The task's own figures with the first sample marked, of the models that selected it.
+        # The task's own figures of the models that selected the samples, with the first sample marked.
         steps = []
         for drawing in comparison.task.drawings if samples else ():
             try:
@@ -196,13 +202,13 @@ def page_sections(verdicts: Verdicts, model: str | None, folder: Path | None, ba
 
 
 def section_title(comparison: Comparison) -> str:
-    """Task and data."""
+    """Return the title of a section: task and data."""
     title = versioned_title(comparison.info, comparison.version)
     return f"{title} on {shortened(comparison.data_name, LONGEST_TEXT)}"
 
 
 def _chosen_by(comparison: Comparison, model: str | None) -> tuple[str, list[int]]:
-    """The models whose score selects the samples: in words, and the places of the results."""
+    """Return the models whose score selects the samples: in words, and as indices of the results."""
     results = list(enumerate(comparison.results))
     of_model = [k for k, result in results if model in (result.label, result.result.model.id)]
     trained = [k for k, result in results if result.kind is ModelKind.TRAINED]

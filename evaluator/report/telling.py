@@ -18,21 +18,21 @@ ONE_ORDER = "right in one order of the options alone"
 UNPARSED = "no option named"
 
 MOST_TELLING = 3
-"""Most questions of a kind of finding."""
+"""Most questions for each kind of finding."""
 
 
 def telling_questions(
     comparison: Comparison, view: View, results: Sequence[int]
 ) -> Iterator[tuple[str, int, int, str]]:
-    """Return finding, rank, place and explanation of the most revealing questions; empty for a task without questions.
+    """Yield finding, rank, index and explanation of the most revealing questions; none for a task without questions.
 
-    Questions with most findings, over models and controls, come first; among equals, a question of each kind before the
-    second of any.
+    Questions with the most findings, over models and controls, come first. Among equals, one question of each kind
+    comes before the second of any kind.
 
     Args:
         comparison: with its data.
         view: the share of the orders of its options in which each question is answered correctly.
-        results: places of the results that are looked at.
+        results: indices of the results to look at.
     """
     samples, profile = comparison.samples, comparison.info.profile
     if samples is None or profile is None or not samples.asked:
@@ -44,7 +44,7 @@ def telling_questions(
     sizes = np.array([len(one.options) for one in samples.asked])
     taken = [one.samples.columns[profile.choices] for one in comparison.results]
     places = {one.result.model.id: place for place, one in enumerate(comparison.results)}
-    # For each question, the models of a finding by their labels, each with the controls that show it, or an empty text.
+    # Per finding and question: labels of the models, each with the controls that show the finding, or an empty text.
     findings: dict[str, list[dict[str, list[str]]]] = {
         name: [{} for _ in samples.asked] for name in (WRONG_WITH, ONE_ORDER, UNPARSED)
     }
@@ -71,5 +71,5 @@ def telling_questions(
             if strength:
                 # Such as "one (right on silence and noise) and other (right on noise)".
                 named = models[index].items()
-                told = [f"{label} (right on {listed(on)})" if any(on) else label for label, on in named]
-                yield finding, rank, index, listed(told)
+                models_in_words = [f"{label} (right on {listed(on)})" if any(on) else label for label, on in named]
+                yield finding, rank, index, listed(models_in_words)

@@ -245,7 +245,7 @@ class TestDiversityPanels:
         with pytest.raises(FigureError, match="against diversity: the data 'x' are not here"):
             diversity_of(unknown)
         silent = replace(coat, samples=replace(coat.samples, diversity={}))
-        with pytest.raises(FigureError, match="A-COAT does not say how diverse its quadruples are"):
+        with pytest.raises(FigureError, match="A-COAT states no diversity of its quadruples"):
             diversity_of(silent)
         assert sum("too few samples" in text for text in texts(diversity_of(fewer(coat, 9)))) == 4
 
@@ -290,7 +290,7 @@ class TestControlScatter:
         lacking = {"score_centred": None, "score_adjusted": None, "score_top1": None}
         bare = [with_columns(result, **lacking) for result in coat.results]
         bare = [replace(r, result=r.result.model_copy(update={"measures": {"a_coat": 0.1}})) for r in bare]
-        with pytest.raises(FigureError, match="the results of A-COAT have no measure beside the score"):
+        with pytest.raises(FigureError, match="the results of A-COAT have no measure other than the score"):
             control_scatter(with_results(coat, bare))
 
 
@@ -339,7 +339,7 @@ class TestSignificanceMap:
         assert any("too few samples" in text for text in texts(few))
         assert not any(patch.get_hatch() for patch in map_of(coat).axes[0].patches)
 
-        with pytest.raises(FigureError, match="one result of A-COAT: nothing to test it against"):
+        with pytest.raises(FigureError, match="only one result of A-COAT; a paired test needs two"):
             map_of(with_results(coat, coat.results[:1]))
 
 
@@ -381,7 +381,7 @@ class TestTaskPanels:
         many = renamed(coat, [f"e{k}" for k in range(15)])
         figure = step_plane(many)
         assert [axes.get_title(loc="left").split("\n")[0] for axes in figure.axes] == [f"e{k}" for k in range(12)]
-        assert "Not drawn for want of room: e12, e13, e14." in foot(figure)
+        assert "Not drawn: e12, e13, e14." in foot(figure)
         named = step_plane(many, ["e14", "e0"])
         assert [axes.get_title(loc="left").split("\n")[0] for axes in named.axes] == ["e14", "e0"]
 
@@ -389,7 +389,7 @@ class TestTaskPanels:
         first, *others = coat.results
         figure = step_plane(with_results(coat, [with_columns(first, ab_1=None), *others]))
         assert len(figure.axes) == 3
-        assert f"Not drawn, not in the result: {first.label}." in foot(figure)
+        assert f"Not drawn, since the result lacks the values: {first.label}." in foot(figure)
         with pytest.raises(FigureError, match="is called 'whisper'; did you mean 'whisper-base'"):
             step_plane(coat, ["whisper"])
         with pytest.raises(FigureError, match="no result of A-COAT has the columns of this figure: ab_1"):
