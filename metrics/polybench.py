@@ -5,7 +5,7 @@ rules: its last conclusion counts; a text that names no option is *unparsed*. An
 reported, and is never replaced by a random option. Every share is reported with scores without listening: chance (1/k
 for k options), the best constant text (`majority`) and the best constant position.
 
-A *group* is a cluster of dependent questions: the questions of one recording, or the k twins of one scene, whose
+A *group* is a cluster of dependent questions: the questions of one recording, or the k counterparts of one scene, whose
 answers differ only because labels changed places. Intervals resample groups; `groups_right` is the strict score, all
 questions of a group.
 
@@ -354,7 +354,7 @@ MEASURES |= {name: fields for task, words in _QUESTIONS.items() for name, fields
 MEASURES |= {
     "groups_right": share(
         "groups right",
-        "share of groups, such as the twins of a scene or a recording, with every question answered "
+        "share of groups, such as the counterparts of a scene or a recording, with every question answered "
         "correctly; over the tasks of the accuracy",
         null="groups_right_chance",
     ),

@@ -160,7 +160,7 @@ _BY_TASK = Drawing(
         "Accuracy by kind of question with 95 % intervals. Timing: "
         + "; ".join(f"{KINDS[task]} needs {NEEDS[task]}" for task in TASKS).replace("needs no time", "needs none")
         + ". Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
-        "such as the twins of a scene, with every question of the task answered correctly. Grey ticks at the "
+        "such as the counterparts of a scene, with every question of the task answered correctly. Grey ticks at the "
         f"right: the accuracies of five models as printed, not comparable. {PRINTED.sentence}"
     ),
     alternative="Bar chart of the accuracy in each kind of question with chance, the best constant text and the "
@@ -264,7 +264,7 @@ TASK = PolybenchTask(
             "blind, which learns from the words of questions alone, and with the same model given silence "
             "(without-audio:). An answer that names no option is wrong; if there are many of these (unparsed), look "
             "at what the model writes, or use its likelihoods (--set scoring=letters). Groups right is the strict "
-            "score: for twins, whose answers differ only because labels changed places, all must be right; for "
+            "score: for counterparts, whose answers differ only because labels changed places, all must be right; for "
             "recordings it depends on how many questions were asked about each. On recordings, classification tests "
             "which sounds occur more than when: present, which knows no times, answers nearly all of it. The baseline "
             "time-blind, which knows how much there is of each band but not when, is above chance in counting and "

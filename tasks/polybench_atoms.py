@@ -40,8 +40,8 @@ _MEASURES = (
     ),
     _share(
         "groups_right",
-        "all twins right",
-        "share of the groups of twins with all four questions answered correctly",
+        "all counterparts right",
+        "share of the pairs of counterparts with all four questions answered correctly",
         null="groups_right_chance",
         column="score_group",
         outside=UNLIKE_GROUPS,
@@ -60,7 +60,7 @@ _MEASURES = (
 
 _BARS = (
     *(QuestionBar(atom, atom, chance="chance") for atom in ATOMS),
-    QuestionBar("groups_right", "all twins right", chance="groups_right_chance"),
+    QuestionBar("groups_right", "all counterparts right", chance="groups_right_chance"),
     QuestionBar("yes_rate", "says Yes", chance="chance"),
 )
 
@@ -68,8 +68,8 @@ _BARS = (
 _BY_ATOM = Drawing(
     name="atoms",
     title=(
-        "Share of correct answers to each kind of atomic question, share of groups of twins that are all right, with "
-        "95 % intervals, and the share of Yes among answers; half of the right answers are Yes. Dashed: chance."
+        "Share of correct answers to each kind of atomic question, and share of pairs of counterparts with all answers "
+        "right, with 95 % intervals; share of Yes among answers: half of the right answers are Yes. Dashed: chance."
     ),
     alternative="Bar chart of the accuracy in each kind of atomic question, of groups that are all right and of the "
     "share of Yes, with chance, one panel per model.",

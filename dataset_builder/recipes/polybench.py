@@ -23,7 +23,7 @@ _NEEDS = {NO_TIME: "neither", SIMULTANEITY: "simultaneity", ORDER: "temporal ord
 
 
 class TwinRecipe(Recipe[Any]):
-    """A recipe of groups of twin clips, from tones or a user's sounds.
+    """A recipe of groups of counterparts, from tones or a user's sounds.
 
     Attributes:
         kinds: kinds of groups; a set has one group of each.

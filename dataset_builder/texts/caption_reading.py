@@ -360,7 +360,7 @@ Reason = Literal[
     "wrong",
     "direction",
     "kept for test",
-    "twins",
+    "counterparts",
 ]
 """Reasons to refuse a text.
 
@@ -374,7 +374,7 @@ Reason = Literal[
 - ``direction``: it names the last sound first although the caption does not, or vice versa. Otherwise a model that
   always names the first sound first would undo the balance of the templates, and "after" would never be learnt.
 - ``kept for test``: a training row would get the words of a template reserved for test.
-- ``twins``: the other caption of an item, which has the same words, was refused, or has other words.
+- ``counterparts``: the other caption of an item, which has the same words, was refused, or has other words.
 """
 
 MOST_WORDS = 30

@@ -1,4 +1,4 @@
-"""Twin clips from any sounds: a sound for each track of a group, and clips whose measured events confirm its answers.
+"""Counterparts from any sounds: a sound for each track of a group, and clips whose measured events confirm its answers.
 
 If the measured events contradict the answers of a group, e.g. because a pause splits a sound in two, other sounds of
 its labels are drawn, and then another group.
@@ -56,7 +56,7 @@ _SPARE, _LEAST_SPARE = 10, 60
 
 
 class PolyphonySpec(ToneSpec):
-    """Everything that determines the twin clips and their samples, from tones or a user's sounds.
+    """Everything that determines the counterparts and their samples, from tones or a user's sounds.
 
     Raises:
         InputError: see `ToneSpec`; or the fastest rate leaves silences, two timbres have one name, or a setting of
@@ -129,7 +129,7 @@ class PolyphonySpec(ToneSpec):
     def card(self) -> dict[str, Any]:
         """Return the values of the card's template."""
         return {
-            "about": "questions_of_twins.md",
+            "about": "questions_of_counterparts.md",
             "levels": listed([f"{level:g}" for level in twins.LEVELS]),
             "clip_decibels": round(20 * np.log10(CLIP_LEVEL)),
             "longest_silence": twins.EARLY_END / STEPS,
@@ -151,7 +151,7 @@ class TwinPool:
 
         Args:
             sounds: sounds with labels.
-            spec: settings of the twin clips.
+            spec: settings of the counterparts.
         """
         self.source = sounds.source
         self.events = EventSounds(sounds, spec.sample_rate, spec.silence)
@@ -382,7 +382,7 @@ class AskedClip:
     Attributes:
         question: question about the clip.
         annotation: the measured events of the clip.
-        group: the group of twin clips.
+        group: the group of counterparts.
         clip: events of the clip, the background last.
     """
 
@@ -393,7 +393,7 @@ class AskedClip:
 
 
 class Cast:
-    """Groups of twin clips with sounds that confirm their answers."""
+    """Groups of counterparts with sounds that confirm their answers."""
 
     def __init__(self, pool: TwinPool, spec: PolyphonySpec, kinds: Sequence[twins.Kind]) -> None:
         """Draw nothing yet.

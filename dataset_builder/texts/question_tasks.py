@@ -169,7 +169,7 @@ Drafts = Callable[[Sequence[Fact], np.random.Generator, QuestionSettings], list[
 
 
 def _no_drafts(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
-    """Return nothing: atoms are only asked about twin clips."""
+    """Return nothing: atoms are only asked about counterparts."""
     return []
 
 

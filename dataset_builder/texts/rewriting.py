@@ -253,7 +253,7 @@ def _rewritten_item(row: Row, judges: Sequence[Judge], answers: Sequence[str], r
     one, other = (judgement.text for judgement in judgements[:2])
     if not (one and other and sorted(words_in(one)) == sorted(words_in(other))):
         # Otherwise the wording alone would distinguish the two captions.
-        refused = Judgement(reason="twins")
+        refused = Judgement(reason="counterparts")
         judgements[:2] = [refused if judgement.text else judgement for judgement in judgements[:2]]
     for judgement in judgements:
         report.count(judgement)

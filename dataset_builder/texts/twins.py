@@ -1,4 +1,4 @@
-"""Twins: groups of clips that differ only in which label is where, their questions, and time lines for each kind.
+"""Counterparts: groups of clips that differ only in which label is where, their questions, and time lines for each kind.
 
 The clips of a group have the same sounds at the same positions, and a question with the same options about each, whose
 answer differs from clip to clip. The measured events of the clips confirm it.
@@ -289,7 +289,7 @@ def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Q
     """Return the questions of a group, clip by clip.
 
     Args:
-        group: the group of twin clips.
+        group: the group of counterparts.
         annotations: the measured events of each of its clips.
 
     Raises:

@@ -209,7 +209,7 @@ class CaptionMaterial:
 DIM = 64
 """Dimensions of random embeddings."""
 
-_NOISE, _RANDOM, _TWINS, _FAVOUR = range(21, 25)  # independent random streams of one seed
+_NOISE, _RANDOM, _COUNTERPARTS, _FAVOUR = range(21, 25)  # independent random streams of one seed
 
 Pair = tuple[Floats, Floats]
 """Embeddings of clips and of captions."""
@@ -240,10 +240,10 @@ def random_embeddings(items: Items, seed: int, number: int) -> Pair:
     return clips, texts
 
 
-def near_twins(items: Items, distance: float, seed: int, number: int) -> Pair:
+def near_counterparts(items: Items, distance: float, seed: int, number: int) -> Pair:
     """A model without knowledge to which an item's clips and captions are nearly one: a vector of the item, plus a
     vector of each clip and caption, `distance` times as long."""
-    rng = np.random.default_rng([seed, _TWINS, number])
+    rng = np.random.default_rng([seed, _COUNTERPARTS, number])
     common = rng.normal(size=(2, len(items.rows), DIM))[:, items.item]
     clips, texts = common + distance * rng.normal(size=common.shape)
     return clips, texts
@@ -392,27 +392,31 @@ def turn_noise(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[C
     return DialTable("sd of noise", levels, scores), checks
 
 
-def turn_twins(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Without knowledge: nearer twins have lower scores and trivial baselines; match stays at one half."""
+def turn_counterparts(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
+    """Without knowledge: nearer counterparts have lower scores and trivial baselines; match stays at one half."""
     items, levels = data.items[ORDER], thinned(DISTANCES, data.plan.every)
     models, count = data.plan.models, data.plan.models * len(items.rows)
-    runs = _turn(items, levels, models, lambda apart, number: near_twins(items, apart, data.seed, number), progress)
+    runs = _turn(
+        items, levels, models, lambda apart, number: near_counterparts(items, apart, data.seed, number), progress
+    )
     checks = []
     for level, of_level in zip(levels, runs, strict=True):
-        subject, means = f"twins {level:g} apart", {name: _along([of_level], name)[0] for name in of_level[0]}
+        subject, means = f"counterparts {level:g} apart", {name: _along([of_level], name)[0] for name in of_level[0]}
         checks.append(chance_near(subject, heading(ORDER, "match"), 0.5, means["match"], count))
         for name in ("text", "audio", "group"):
             score = f"{heading(ORDER, name)} and its trivial baseline"
             checks.append(chance_near(subject, score, means[f"trivial_{name}"], means[name], count))
     trivial = _along(runs, "trivial_group")
-    subject = "as twins differ more"
+    subject = "as counterparts differ more"
     checks += [
         at_most(subject, f"{heading(ORDER, 'trivial_group')}, at the start", 0.01, trivial[0]),
         moves(subject, heading(ORDER, "trivial_group"), levels, trivial),
         near(subject, f"{heading(ORDER, 'trivial_group')}, at the end", 1 / 6, trivial[-1], 0.02),
     ]
     names = ("text", "audio", "group", "match", "trivial_text", "trivial_audio", "trivial_group")
-    return DialTable("distance of twins", levels, {heading(ORDER, name): _along(runs, name) for name in names}), checks
+    return DialTable(
+        "distance of counterparts", levels, {heading(ORDER, name): _along(runs, name) for name in names}
+    ), checks
 
 
 def turn_favour(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
@@ -443,5 +447,5 @@ def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tupl
         models=data.plan.models,
     )
     checks = {"oracle": perfect, "named": as_named, "bag": bag, "random": random, "space": moved}
-    along = {"noise": turn_noise, "twins": turn_twins, "favour": turn_favour}
+    along = {"noise": turn_noise, "counterparts": turn_counterparts, "favour": turn_favour}
     return (head, *page.parts(checks, along, data, progress))

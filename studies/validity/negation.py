@@ -36,7 +36,7 @@ _TRUTHS: Mapping[str, Callable[[Heard, str, str], bool]] = {
     "not before": lambda heard, x, z: _first(heard, x) < _first(heard, z),
     "not after": lambda heard, x, z: _first(heard, x) < _first(heard, z),
 }
-"""The truth of the affirming caption of each template; its twin is true where it is false."""
+"""Whether the affirming caption of each template is true; the denying one is true if it is false."""
 
 Believer = Callable[[str, Heard], float]
 """How much a model believes a caption of a clip, 0 to 1."""

@@ -1,7 +1,7 @@
 """Answerers from statistics of the mixture, without labels and without times.
 
-If labels alone decide which answer is right, as among twins, they are at chance. They reveal scenes whose loudness or
-brightness gives answers away.
+If labels alone decide which answer is right, as among counterparts, they are at chance. They reveal scenes whose
+loudness or brightness gives answers away.
 """
 
 from __future__ import annotations

@@ -268,13 +268,13 @@ class QuestionTask:
     def samples(self, rows: Sequence[Row]) -> Samples:
         """Return the test questions.
 
-        Questions of a group, such as twins, one recording or the same clips, form a cluster.
+        Questions of a group form a cluster: about counterparts, one recording or the same clips.
         """
         tested = tested_rows(rows)
         chance = [1 / len(row["options"]) for row in tested]
         kinds = tuple(kind_of_row(row) for row in tested)
         without_listening = {"chance": lambda places: float(np.mean([chance[place] for place in places]))}
-        column, by = "group", "the group, twins or questions about one recording"
+        column, by = "group", "the group, counterparts or questions about one recording"
         if any("files" in row for row in tested):
             groups = {
                 "kind": kinds,

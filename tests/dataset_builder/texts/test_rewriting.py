@@ -193,8 +193,8 @@ class TestItems:
     @pytest.mark.parametrize(
         ("text", "refused"),
         [
-            ("a bell followed by an organ", {"twins": 2}),
-            ("an organ", {"sounds": 1, "twins": 1}),
+            ("a bell followed by an organ", {"counterparts": 2}),
+            ("an organ", {"sounds": 1, "counterparts": 1}),
         ],
     )
     def test_or_not_at_all(self, text, refused):

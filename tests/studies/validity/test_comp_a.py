@@ -20,7 +20,7 @@ PARTS = {
     "random": captions.random,
     "space": captions.moved,
     "noise": lambda data: captions.turn_noise(data, False)[1],
-    "twins": lambda data: captions.turn_twins(data, False)[1],
+    "counterparts": lambda data: captions.turn_counterparts(data, False)[1],
     "favour": lambda data: captions.turn_favour(data, False)[1],
 }
 
@@ -74,7 +74,7 @@ def test_what_is_said_is_told_from_words_alone(caption, relation):
         ("named", lambda s: np.abs(s) + np.eye(s.shape[1])),
         ("bag", lambda s: s + 0.01 * np.eye(s.shape[1])),
         ("random", lambda s: s + 0.05 * np.eye(s.shape[1])),
-        ("twins", lambda s: s + 0.05 * np.eye(s.shape[1])),
+        ("counterparts", lambda s: s + 0.05 * np.eye(s.shape[1])),
         ("favour", lambda s: s - s.mean(axis=1, keepdims=True)),
     ],
 )
