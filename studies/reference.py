@@ -586,9 +586,10 @@ def documented_parts(name: str) -> Iterator[str]:
 
 
 def head(node: Documented, text: str) -> str:
-    """The lines of a function or class before its docstring, with dots for its body."""
+    """Return the lines of a function or class before its docstring, without comments, with dots for its body."""
     first = min(one.lineno for one in [node, *node.decorator_list])
-    return textwrap.dedent("\n".join(text.splitlines()[first - 1 : node.body[0].lineno - 1])) + " ..."
+    lines = (line.partition("  #")[0] for line in text.splitlines()[first - 1 : node.body[0].lineno - 1])
+    return textwrap.dedent("\n".join(lines)) + " ..."
 
 
 PAGES: Mapping[str, Callable[[], str]] = {

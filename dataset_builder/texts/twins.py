@@ -1,4 +1,4 @@
-"""Counterparts: groups of clips that differ only in which label is where, their questions, and time lines for each kind.
+"""Counterparts: groups of clips that differ only in which label is where, with their questions and time lines.
 
 The clips of a group have the same sounds at the same positions, and a question with the same options about each, whose
 answer differs from clip to clip. The measured events of the clips confirm it.
