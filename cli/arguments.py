@@ -51,8 +51,8 @@ class Command:
 
 
 MODEL_HELP = (
-    "a name that `models` lists, a Hub id, a folder, FILE.py:CLASS, NAME=PATH, endpoint:NAME@URL and others; a "
-    "control of any, such as untrained:MODEL or without-audio:MODEL. docs/how-to/models.md has all forms"
+    "a name that `models` lists, a Hub id, a folder, FILE.py:CLASS, NAME=PATH, endpoint:NAME@URL and others; with a "
+    "prefix its twin or control, such as untrained:MODEL or without-audio:MODEL. docs/how-to/models.md has all forms"
 )
 
 
@@ -91,7 +91,7 @@ def add_data_of_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="SPEC",
-        help="the data of the results, if they are neither a preset nor in the folder stated there",
+        help="the data of the results; not needed for a preset, or for a folder that is still at its path",
     )
 
 
@@ -101,7 +101,7 @@ def add_device(parser: argparse._ActionsContainer) -> None:
         "--device",
         type=_device,
         metavar="DEVICE",
-        help="cpu, cuda or cuda:1; default: CUDA if there is one. Of several processes, each takes its own GPU",
+        help="cpu, cuda or cuda:1; default: CUDA if available. With several processes, each takes its own GPU",
     )
 
 

@@ -117,7 +117,7 @@ def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
 
 
 COMMAND = Command(
-    summary="nouns and parts of speech of captions",
+    summary="count the nouns and other parts of speech in captions",
     description="Count the words of captions by their parts of speech, and list the most frequent nouns: of our own "
     "data,\nof recordings that have captions, of a published benchmark, or of tables.",
     add_arguments=add_arguments,

@@ -24,7 +24,7 @@ Compare results on the same data, sample by sample. For each task, and for every
   intervals   95 %, BCa bootstrap over clusters of samples that are not independent
   groups      models that share a letter do not differ significantly
   tests       paired t-tests of every two models, p adjusted by Benjamini and Hochberg, with effect sizes d_z
-  slopes      of the score against the diversity of the samples, also with their numbers of sources fixed
+  slopes      of the score against the diversity of the samples, overall and for a fixed number of sources
 """
 
 _EXAMPLES = """\
@@ -33,9 +33,9 @@ _EXAMPLES = """\
   audio-compositionality compare results others/whisper-large-v3 --format latex --out table.tex
       with results from elsewhere, as LaTeX tables (booktabs)
   audio-compositionality compare results --format latex --table summary
-      a table for a paper: the headline scores of all tasks, with their intervals
+      a table for a paper: the main score of each task, with its interval
   audio-compositionality compare results --figure results.pdf
-      and the figure for a paper's column
+      also write a figure for a paper's column
   audio-compositionality compare results --table layers
       scores by layer, of models that were evaluated with --layer 0,2,4 or --layer all
   audio-compositionality compare results --format csv
@@ -52,23 +52,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table",
         metavar="NAME",
-        help="one table alone: summary, the headline scores of all tasks; verdicts; layers, models scored at several "
-        "layers; sizes, models by their number of parameters; or one of a task, TASK-short, TASK-scores and so on; a "
+        help="print only this table: summary (the main score of each task), verdicts, layers (models scored at several "
+        "layers), sizes (models by number of parameters), or a table of one task such as TASK-short or TASK-scores; a "
         "wrong name lists all",
     )
     parser.add_argument(
         "--training-captions",
         type=Path,
         metavar="FILE",
-        help="captions that models were trained on, a CSV or TSV with a column caption, or one per line: scores are "
-        "also given by how often the rarer sound of a sample is named there",
+        help="captions that models were trained on (a CSV or TSV file with a column caption, or one caption per line): "
+        "also print scores by how often these captions name the sounds of a sample; its rarest sound counts",
     )
     parser.add_argument(
         "--figure",
         type=Path,
         metavar="FILE",
-        help="also write the figure of all tasks, models by tasks with verdicts and intervals, as wide as a paper's "
-        "column: .pdf, .svg or .png",
+        help="also write a figure of models by tasks with verdicts and intervals, as wide as a paper's column: .pdf, "
+        ".svg or .png",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write to this file instead of the terminal")
 

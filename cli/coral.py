@@ -9,8 +9,8 @@ from . import arguments, scoring
 from .arguments import GO_ON, Command
 
 _DESCRIPTION = """\
-Are the scores an artefact of synthetic sound? The embeddings are adapted to embeddings of natural recordings by
-correlation alignment (CORAL), and the tasks are scored before and after. A score that changes little is no artefact of
+Are the scores an artifact of synthetic sound? The embeddings are adapted to embeddings of natural recordings by
+correlation alignment (CORAL), and the tasks are scored before and after. A score that changes little is no artifact of
 the mean and covariance of synthetic clips; the check covers nothing else. Invertible linear maps leave perfect
 additivity at 1, so an unchanged score of additivity near 1 is weak evidence. See docs/understand/statistics.md.
 """
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="check whether scores are an artefact of synthetic sound, as the paper does with natural recordings",
+    summary="check whether scores are an artifact of synthetic sound, as the paper does with natural recordings",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_settings(parser)
     data_options.add_skip_invalid(parser)
-    parser.add_argument("--json", action="store_true", help="print what was read and left out as JSON alone")
+    parser.add_argument("--json", action="store_true", help="print only JSON: what was read and what was left out")
     parser.add_argument(
         "--write", type=Path, metavar="FILE", help="write a commented data.yaml with every setting of these data"
     )
@@ -196,7 +196,7 @@ COMMAND = Command(
   audio-compositionality data validation.tsv --set audio=desed/audio --write desed.yaml
       strong labels and their sound; the file lists the optional settings
   audio-compositionality data questions.csv
-      questions: what their texts give away, positions and lengths of right answers, duplicates
+      an audit of questions: which answers their texts give away, positions and lengths of right answers, duplicates
 """,
     place=45,
 )

@@ -31,10 +31,12 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         help="preset (mini, full, paper-mini), built folder, Hub id, folder or table of recordings, strong labels, "
         "name of a known data set, NAME:PATH of a published benchmark, or data.yaml; default mini. `data SPEC` shows "
-        "what it is read as",
+        "how it is read",
     )
     parser.add_argument(
-        "--preset", metavar="NAME", help="size: mini (default) or full, of our own data or of data made from yours"
+        "--preset",
+        metavar="NAME",
+        help="size of the data, also of scenes made from your sounds: mini (default) or full",
     )
     add_settings(parser)
 

@@ -33,7 +33,7 @@ Do audio models represent the parts of a sound and how those parts are combined?
 _EXAMPLES = f"""\
 examples:
   {PROGRAM} run
-      the main job: the baselines on the preset mini, rendered on the fly; nothing is downloaded
+      start here: the bundled model and the baselines on the preset mini; nothing is downloaded
   {PROGRAM} run whisper-base
       a pretrained model, its untrained twin and the baselines
   {PROGRAM} check-model my_encoder.py:MyEncoder

@@ -34,7 +34,7 @@ _EXAMPLES = """\
       the Space my-lab/audio-compositionality-leaderboard, my-lab/audio-compositionality-results, and the baselines'
       results, so that the board is not empty
   audio-compositionality push leaderboard --org my-lab --benchmark axes
-      the results of the baselines that tasks of the four axes need for a verdict
+      with the results of the baselines that a verdict on the four axes needs
 """
 
 _FOLDER = Path("audio-compositionality")

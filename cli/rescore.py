@@ -158,7 +158,7 @@ def _rows(options: argparse.Namespace, ids: list[str]) -> list[Row]:
 
 
 COMMAND = Command(
-    summary="score existing answers again: by our matcher, by a benchmark's rule, and as their log counts",
+    summary="score existing answers again: by our matcher, by a benchmark's rule, and by the scores in their log",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -205,8 +205,8 @@ def add_layer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layer",
         metavar="N|N,N|all",
-        help="hidden layer: 0 is the input of the first block, N the output of block N; several, or all, count as "
-        "separate models, embedded in one pass; default: the model's output",
+        help="hidden layer: 0 is the input of the first block, N the output of block N; several or all are embedded "
+        "in one pass, and each counts as a model; default: the model's output",
     )
 
 

@@ -12,13 +12,13 @@ from . import arguments
 from .arguments import GO_ON, Command
 
 _DESCRIPTION = """\
-Submit results to the leaderboard of an organisation: a pull request on ORG/audio-compositionality-results with each
-result, the scores of its samples and its embeddings, or the raw answers to questions, so that anybody can compute the
-scores again. Both are read from the cache; no model is run.
+Submit results to the leaderboard of an organisation, by a pull request on ORG/audio-compositionality-results. It has
+each result, the scores of its samples, and its embeddings or its answers to questions, so that anybody can compute the
+scores again. Embeddings and answers are read from the cache; no model is run.
 
-Embeddings are rounded to 16 bits and scored once more before they are sent: the submitted score belongs to the
-submitted embeddings, and both scores are printed. Answers are sent word for word. The leaderboard checks the pull
-request with the code of `audio-compositionality verify`, adds the entries that agree and closes the pull request.
+Embeddings are rounded to 16 bits before they are sent. The submitted score is computed from the rounded embeddings;
+both scores are printed. Answers are sent word for word. The leaderboard checks the pull request with the code of
+`audio-compositionality verify`, adds the entries that agree and closes the pull request.
 """
 
 _EXAMPLES = """\
@@ -35,7 +35,7 @@ _EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument(
-        "results", nargs="+", type=Path, metavar="RESULT", help="JSON files of results, or folders that hold them"
+        "results", nargs="+", type=Path, metavar="RESULT", help="JSON files of results, or folders that contain them"
     )
     parser.add_argument(
         "--org", metavar="ORG", help="organisation or user on the Hub that the leaderboard belongs to; not for --check"
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="only say of each result whether it can be submitted, and what is missing; needs no network",
+        help="only check whether each result can be submitted, and print what is missing; needs no network",
     )
     parser.add_argument(
         "--model",

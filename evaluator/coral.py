@@ -2,7 +2,7 @@
 
 The benchmark's scenes are synthetic, and an encoder may place them in a corner of its space. The paper's check (arXiv
 2603.13685, section 5) adapts their embeddings to embeddings of natural recordings by correlation alignment and scores
-them again: a score that hardly changes is no artefact of the synthetic clips' mean and covariance; other differences
+them again: a score that hardly changes is no artifact of the synthetic clips' mean and covariance; other differences
 from natural sound are not tested. Adaptation is an invertible affine map, and any invertible
 linear map leaves perfect additivity at 1: an unchanged score near 1 is weak evidence.
 """
@@ -485,7 +485,7 @@ _COLUMNS = (
 
 _LEGEND = (
     "before, after: adaptation of the synthetic embeddings to the mean and covariance of the recordings'. A difference "
-    "near 0 speaks against an artefact of the synthetic clips' mean and covariance; it does not show that "
+    "near 0 speaks against an artifact of the synthetic clips' mean and covariance; it does not show that "
     "natural sound would score the same.",
     f"95 % interval: of the mean difference, paired over n samples, BCa bootstrap; {MISSING} of a measure that is no "
     "mean over samples, and below 10 samples that are independent. The recordings are taken as given. The models "

@@ -355,7 +355,7 @@ def test_the_table_says_what_changed_and_what_is_left_out():
     words = " ".join(word for row in rows for word in row)
     assert "adapted to 1,000 clips of 900 recordings in" in words
     assert "Left out, since they cannot be read or embedded: 0.wav@0s, 1.wav@0s, 2.wav@0s and 2 more" in words
-    assert "speaks against an artefact of the synthetic clips' mean and covariance" in words
+    assert "speaks against an artifact of the synthetic clips' mean and covariance" in words
     assert "The recordings are taken as given." in words
     assert "fitted anew after the adaptation, and the noise of the fits is not in the interval" in words
 
