@@ -51,8 +51,8 @@ class Command:
 
 
 MODEL_HELP = (
-    "a name that `models` lists, a Hub id, a folder, FILE.py:CLASS, NAME=PATH, endpoint:NAME@URL and others; with a "
-    "prefix its twin or control, such as untrained:MODEL or without-audio:MODEL. docs/how-to/models.md has all forms"
+    "a name that `models` lists, a Hub id, a folder, FILE.py:CLASS, NAME=PATH, endpoint:NAME@URL and others; a twin "
+    "or control has a prefix: untrained:MODEL, without-audio:MODEL. See docs/how-to/models.md"
 )
 
 
@@ -101,7 +101,7 @@ def add_device(parser: argparse._ActionsContainer) -> None:
         "--device",
         type=_device,
         metavar="DEVICE",
-        help="cpu, cuda or cuda:1; default: CUDA if available. With several processes, each takes its own GPU",
+        help="cpu, cuda or cuda:1; default: CUDA if there is one; each process takes its own GPU",
     )
 
 

@@ -101,8 +101,8 @@ class View:
 
     @cached_property
     def letters(self) -> list[str] | None:
-        """The letters of each result; results that share one do not differ significantly. None if there are not enough
-        letters for so many results."""
+        """The letters of each result; results that share one do not differ significantly. None if the alphabet does not
+        suffice."""
         return compact_letters(self.means, self.tests)
 
 
