@@ -254,9 +254,6 @@ def test_a_detector_of_the_user_s_own(server, evaluate, detector, tmp_path):
     ("name", "words"),
     [
         ("heard-as-text:cascade", "expected heard-as-text:DETECTOR:MODEL"),
-        ("heard-as-text:", "expected heard-as-text:DETECTOR:MODEL"),
-        ("heard-as-text:cascade:", "expected heard-as-text:DETECTOR:MODEL"),
-        ("heard-as-text:nowhere.py:Mine:cascade", "there is no file"),
         ("heard-as-text:cascade:nothing-of-that-name", "unknown model"),
         ("heard-as-text:cascade:endpoint:tiny@https://me:geheim@host/v1", "without user, password"),
         ("without-audio:heard-as-text:cascade:endpoint:tiny@https://me:geheim@host/v1", "without user, password"),

@@ -13,7 +13,6 @@ from audio_compositionality.cli.arguments import (
     data_fields,
     divided,
     model_fields,
-    pairs,
     run_fields,
     task_fields,
 )
@@ -108,7 +107,6 @@ def test_help_lists_what_can_be_said_with_bounds_and_defaults(capsys):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["lable=x"], "there is no setting 'lable'; did you mean 'label'? --set help lists all"),
         (["GROUP=x", "wndow=1"], "there is no setting 'GROUP'; did you mean 'group'? --set help lists all"),
         (["zzz=1"], "there is no setting 'zzz'; --set help lists all"),
     ],
@@ -119,16 +117,10 @@ def test_what_is_none_is_told(texts, message):
     assert str(raised.value) == message
 
 
-def test_spaces_around_a_name_are_none():
-    assert pairs([" seed = 1 "]) == {"seed": " seed = 1 "}
-
-
 @pytest.mark.parametrize(
     ("typed", "titles"),
     [
         ("evaluate", ("the recipes", "models", "the run", "tasks")),
-        ("run", ("the recipes", "models", "the run", "tasks")),
-        ("embed", ("the recipes", "models")),
         ("coral", ("the recipes", "models", "the run", "tasks")),
         ("build", ("the recipes", "the build")),
         ("data", ("the recipes",)),

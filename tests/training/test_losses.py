@@ -67,7 +67,7 @@ CHANGES: dict[str, Callable[[Rows], Rows]] = {
 
 
 @EVERY
-@pytest.mark.parametrize(("seed", "scale"), [(0, 1.0), (1, 14.3), (0, 100.0)])
+@pytest.mark.parametrize(("seed", "scale"), [(1, 14.3), (0, 100.0)])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_loss_is_a_double_loop(loss: Loss, reference: Callable, seed: int, scale: float, change: Callable):
     rows = change(by_hand.drawn(seed, scale=scale))

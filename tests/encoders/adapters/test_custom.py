@@ -78,8 +78,10 @@ def test_clips_reach_the_class_at_its_own_rate(write: Write) -> None:
     ("said", "expected"),
     [
         ({}, {"id": "Mine", "weights_sha256": None, "parameters": None, "paradigm": None, "licence": None}),
-        ({"id": "my/model", "revision": "v7"}, {"id": "my/model", "revision": "v7"}),
-        ({"paradigm": "by hand", "licence": "MIT"}, {"paradigm": "by hand", "licence": "MIT"}),
+        (
+            {"id": "my/model", "revision": "v7", "paradigm": "by hand", "licence": "MIT"},
+            {"id": "my/model", "revision": "v7", "paradigm": "by hand", "licence": "MIT"},
+        ),
         ({"__slots__": ("seen",)}, {"output_dim": 3, "weights_sha256": None}),
     ],
 )
@@ -212,16 +214,12 @@ NO_ARRAY = "class A:\n    sample_rate = 8000\n    def embed(self, w, r): return 
     ("text", "name", "message"),
     [
         (MINIMAL, "Mina", r"'mine\.py' has no class 'Mina': did you mean 'Mine'"),
-        ("x = 1", "Mine", "has no class 'Mine'"),
         ("x = 1", "x", "mine.py:x' is a int; it must be a class"),
         (UNFILLED, "A", "mine.py:A' needs the arguments path, size, but is called without any"),
         ("class A:\n    def embed(self, w, r): pass", "A", "mine.py:A' has no sample_rate"),
-        ("class A:\n    sample_rate = 8000", "A", "mine.py:A' has no embed"),
         ("class A:\n    sample_rate = 8000\n    embed = 3", "A", "embed is not a method"),
         (MINIMAL.replace("8_000", "'fast'"), "Mine", "sample_rate is 'fast', but must be a positive whole number"),
-        (MINIMAL.replace("8_000", "-1"), "Mine", "sample_rate is -1, but must be"),
         (MINIMAL.replace("axis=1)\n", "axis=1)[0]\n"), "Mine", r"embed returned shape \(3,\) for one clip"),
-        (MINIMAL.replace("axis=1)\n", "axis=1)[:, :0]\n"), "Mine", r"embed returned shape \(1, 0\) for one clip"),
         (UNPOOLED, "Mine", NO_FRAMES),
         (
             MINIMAL.replace("self.seen =", "waveforms.reshape(-1, 24_000); self.seen ="),
