@@ -70,7 +70,8 @@ def test_no_server_is_asked(run, tmp_path, capsys):
     assert "endpoint:m@http://localhost:9/v1" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_twin_that_cannot_be_made_is_left_out_with_a_note(mine, folder, run, tmp_path, capsys):
-    words = ("--data", folder, "--tasks", "a_coat", "--dry-run", "--out", tmp_path / "results")
+    words = ("--data", folder, "--tasks", "a_coat", "--out", tmp_path / "results")
     assert run("run", f"{mine}:NoTwin", *words) == 0
     assert f"untrained:{mine}:NoTwin is left out" in capsys.readouterr().err

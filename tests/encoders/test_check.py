@@ -216,16 +216,6 @@ def test_a_model_that_does_not_load_has_a_cause_that_fits(model: Any, value: str
     assert not all_passed(results)
 
 
-def test_an_error_of_the_encoders_own_code_is_a_result(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text(
-        "class Broken:\n    sample_rate = 8000\n    output_dim = 3\n"
-        "    def embed(self, waveforms, sample_rate):\n        return {}['no such key']\n"
-    )
-    loads, embeds = check_model(f"{tmp_path}/broken.py:Broken")[:2]
-    assert (loads.status, embeds.status) == ("pass", "fail")
-    assert embeds.value == f"'{tmp_path}/broken.py:Broken': KeyError in broken.py, line 5: 'no such key'"
-
-
 def test_tones_are_the_same_sounds_at_every_rate() -> None:
     tones = check_sounds.make_tones(16_000, 1)
     assert tones.shape == (4, 16_000)

@@ -142,15 +142,6 @@ def test_the_tower_is_loaded_with_the_first_text(worded: Saved, copied: Callable
         load(folder).embed_text(TEXTS)
 
 
-def test_constants_of_the_text_tower_need_not_be_stored(worded: Saved, copied: Callable[[], Path]) -> None:
-    folder = copied()
-    weights = load_file(folder / "model.safetensors")
-    kept = {k: v for k, v in weights.items() if not k.endswith(("position_ids", "token_type_ids"))}
-    assert len(kept) == len(weights) - 2
-    save_file(kept, folder / "model.safetensors", {"format": "pt"})
-    np.testing.assert_array_equal(load(folder).embed_text(TEXTS), load(worded("clap")).embed_text(TEXTS))
-
-
 @pytest.mark.parametrize("family", ["clap", "pe-audio"])
 def test_twins_have_their_own_text_towers(family: str, worded: Saved, tmp_path: Path) -> None:
     trained = load(worded(family)).embed_text(TEXTS)

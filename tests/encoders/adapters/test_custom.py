@@ -21,7 +21,7 @@ from audio_compositionality.encoders.adapters.custom import (
 from audio_compositionality.encoders.base import GivenClip, ModelError
 from audio_compositionality.encoders.check import check_model
 from audio_compositionality.encoders.loading.names import list_models
-from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
+from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 
 from ...clips import each
@@ -372,21 +372,6 @@ def test_an_error_of_the_class_names_its_line_and_keeps_its_cause(write: Write) 
     encoder = load_model(write(text.replace("self.seen = waveforms, sample_rate", "raise MemoryError")))
     with pytest.raises(MemoryError):
         encoder.embed(np.zeros((1, 80)), 8_000)
-
-
-def test_a_model_that_answers_is_used_as_it_is(write: Write) -> None:
-    text = """
-from audio_compositionality.encoders.base import Model, ModelCard
-
-class Answers(Model):
-    card = ModelCard("answers", "1", 16_000, None)
-
-    def answer(self, clips, prompts):
-        return ["yes"] * len(clips)
-"""
-    assert load_model(write(text, "Answers")).answer([[None]], ["?"]) == ["yes"]
-    with pytest.raises(ModelError, match=r"Answers' embeds no sound; this needs an audio encoder"):
-        load_encoder(write(text, "Answers"))
 
 
 @pytest.fixture

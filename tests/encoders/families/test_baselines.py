@@ -12,7 +12,6 @@ import transformers
 
 from audio_compositionality.encoders.base import ModelError, words_of
 from audio_compositionality.encoders.families.baselines import fourier_resample, seeded_normals
-from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.networks.small_networks import (
     save_clap,
@@ -22,7 +21,6 @@ from audio_compositionality.encoders.networks.small_networks import (
     tiny_tokenizer,
 )
 from audio_compositionality.encoders.text_towers import TextedEncoder
-from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 
 RATE = 32_000
 
@@ -166,15 +164,6 @@ def test_statistics_of_silence_and_of_short_clips_are_finite(samples: int) -> No
     cepstra = load_model("mfcc-statistics").embed(np.stack([silence, click]), RATE)
     np.testing.assert_allclose(cepstra[0], [-100 * np.sqrt(128)] + [0] * 59, atol=1e-4)
     assert np.isfinite(cepstra).all()
-
-
-def test_the_further_controls_are_scored_where_they_are_asked_for() -> None:
-    listings = {listing.name: listing for listing in list_models()}
-    for name in ("mfcc-statistics", "level-statistics", "rms"):
-        assert not listings[name].is_baseline
-        assert not listings[name].is_reference
-        assert listings[name].is_level == (name != "mfcc-statistics")
-        assert model_kind(load_model(name).card) is ModelKind.BASELINE  # type: ignore[arg-type]
 
 
 def test_the_root_mean_square_is_one_number_that_a_gain_multiplies() -> None:

@@ -289,10 +289,6 @@ def cases() -> list[Any]:
     return every
 
 
-def test_all_families_are_called_by_hand() -> None:
-    assert set(RUNS) == set(FAMILIES)
-
-
 @pytest.mark.parametrize(("family", "seconds", "layer"), cases())
 def test_frames_and_poolings_are_those_of_transformers(
     family: str, seconds: float, layer: int | None, saved: Saved

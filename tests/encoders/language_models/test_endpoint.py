@@ -24,7 +24,7 @@ from audio_compositionality.encoders.language_models.endpoint import (
     load_endpoint,
 )
 from audio_compositionality.encoders.loading.names import KEY_VARIABLE, check_name, parse_endpoint
-from audio_compositionality.encoders.loading.registry import has_twins, load_model
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import REASON_TOKENS, EncoderOptions, LanguageOptions
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
@@ -226,12 +226,6 @@ def test_what_is_no_answer_is_one_clear_error_at_once(
     if (status := re.search(r"answered (\d+)", match)) is not None:
         assert caught.value.status == int(status[1])
     assert (len(server.requests), clock.waits) == (1, [])
-
-
-def test_a_server_asks_for_a_wait_by_several_headers(server: LoopbackEndpoint, clock: StillClock):
-    server.faults = [refusal(503, "starting", Retry_After="7"), refusal(429, "", RateLimit='"api";r=0;t=55')]
-    assert model_of(server).answer(each(clips_of(1)), ["a"]) == ["re: a"]
-    assert clock.waits == [7, 55]
 
 
 def test_a_server_that_is_not_there_and_one_that_must_not_be_asked(
@@ -517,16 +511,6 @@ def test_options(server: LoopbackEndpoint):
     for options in (EncoderOptions(layer=1), LanguageOptions(precision="bfloat16"), LanguageOptions(spread=True)):
         with pytest.raises(ModelError, match="endpoint:tiny"):
             load_model(server.name, options=options)
-
-
-def test_nothing_can_be_done_to_its_weights(server: LoopbackEndpoint):
-    assert not has_twins(server.name)
-    for prefix in ("untrained:", "shuffled:", "tower:"):
-        with pytest.raises(ModelError, match=f"'endpoint:tiny@{server.host}' runs on a server, so this package can"):
-            load_model(prefix + server.name)
-        with pytest.raises(ModelError, match="runs on a server"):
-            check_name(prefix + server.name)
-    assert not server.requests
 
 
 # Letters
