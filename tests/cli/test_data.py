@@ -75,6 +75,7 @@ def test_a_folder_that_was_built(folder, run, capsys):
 def test_a_preset(run, capsys, next_of):
     sizes = {"quadruples": 6, "quadruple_candidates": 50, "scene_candidates": 200, "train_scenes": 20, "items": 12}
     sizes |= {"validation_scenes": 2, "test_scenes": 2, "bases": 12, "blocks": 4, "train_sets": 1, "test_sets": 1}
+    sizes |= {"clips": 24, "ladders": 16, "groups": 5, "comparisons": 3}
     assert run("data", "mini", *(word for size in sizes.items() for word in ("--set", "{}={}".format(*size)))) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("mini is read as the preset mini.")

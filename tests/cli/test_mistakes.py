@@ -89,7 +89,6 @@ VALUES = [
     ("evaluate random --seeds 1 --set seeds=2", "--seeds and --set seeds=... are both given"),
     ("evaluate random --set seed=1 --set seed=2", "--set has seed twice"),
     ("evaluate random --set pooling=men", "pooling is 'men'; it is one of mean, cls, max: did you mean 'mean'"),
-    ("run --set protocol=papr", "none of the tasks has the protocol 'papr'; did you mean 'paper'"),
     ("evaluate random --tasks ,", "--tasks is ','; it takes one name, or several with commas"),
     ("evaluate random --tasks informativeness --set crossed_levels=8,4", "it is 4 whole numbers with commas between"),
     ("build --set voices=1,2", "voices has no effect without bank; give it too"),
