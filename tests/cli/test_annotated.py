@@ -112,12 +112,6 @@ def test_what_is_wrong_in_labels_is_left_out_with_its_recording_and_told(run, tm
     assert built.fingerprint == clean.fingerprint
 
 
-def test_where_all_is_left_out_that_is_an_error(run, tmp_path, capsys):
-    labels, audio = write_domestic(tmp_path / "in", [("Y01.wav", 5, 5, "Dog")])
-    words = ("--data", labels, "--set", f"audio={audio}", "--set", "format=desed", *FEW, "--skip-invalid")
-    assert "no usable recording: Y01 (validation.tsv:2" in error_of(run, capsys, "build", *words)
-
-
 def test_a_score_says_of_which_kinds_of_questions_it_is_and_why_others_are_missing(domestic, run, tmp_path, capsys):
     labels, audio = domestic
     words = ("--data", labels, "--set", f"audio={audio}", "--set", "train=0", "--tasks", "polybench")

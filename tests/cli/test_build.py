@@ -2,7 +2,6 @@
 
 import re
 
-import datasets
 import pytest
 
 
@@ -81,6 +80,8 @@ class TestBank:
 
     @pytest.mark.slow
     def test_eight_voices_of_a_bank_become_the_timbres(self, bank, tmp_path, monkeypatch, run, capsys):
+        import datasets
+
         from audio_compositionality.dataset_builder import rendered
 
         few = {"quadruples": 1, "train_scenes": 8, "validation_scenes": 1, "test_scenes": 1}

@@ -21,7 +21,11 @@ def few(monkeypatch):
     def preset(name="mini", *, recipes=None, **changes):
         recipes = every if recipes is None else recipes
         data = rendered_preset("mini", recipes=recipes, **({"items": 12} if "comp_a_order" in recipes else {}))
-        return RenderedData("mini", data.settings)
+        settings = {
+            one: spec.changed(clips=24) if "clips" in type(spec).model_fields else spec
+            for one, spec in data.settings.items()
+        }
+        return RenderedData("mini", settings)
 
     monkeypatch.setattr("audio_compositionality.dataset_builder.rendered.rendered_preset", preset)
 

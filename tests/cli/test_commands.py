@@ -50,7 +50,7 @@ def test_a_copy_of_a_result_in_the_folder_does_not_cost_the_verdict(folder, tmp_
     assert captured.err.startswith("note: the verdict covers only the results of this run: ")
 
 
-@pytest.mark.parametrize("command", ["evaluate", "run"])
+@pytest.mark.parametrize("command", ["run"])
 def test_layer_pooling_and_precision_reach_the_model(command, folder, tmp_path, monkeypatch, run):
     asked = {}
 
@@ -70,7 +70,7 @@ def test_layer_pooling_and_precision_reach_the_model(command, folder, tmp_path, 
     assert set(asked.values()) <= {LanguageOptions()}
 
 
-@pytest.mark.parametrize("command", ["evaluate", "run"])
+@pytest.mark.parametrize("command", ["evaluate"])
 def test_precision_and_batch_size_reach_a_model_that_answers_only_where_they_are_given(
     command, tmp_path, monkeypatch, run
 ):

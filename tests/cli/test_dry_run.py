@@ -75,4 +75,3 @@ def test_a_twin_that_cannot_be_made_is_left_out_with_a_note(mine, folder, run, t
     words = ("--data", folder, "--tasks", "a_coat", "--out", tmp_path / "results")
     assert run("run", f"{mine}:NoTwin", *words) == 0
     assert f"untrained:{mine}:NoTwin is left out" in capsys.readouterr().err
-    assert (tmp_path / "results" / "report.html").is_file()

@@ -254,9 +254,6 @@ def test_a_detector_of_the_user_s_own(server, evaluate, detector, tmp_path):
     ("name", "words"),
     [
         ("detected-as-text:cascade", "expected detected-as-text:DETECTOR:MODEL"),
-        ("detected-as-text:", "expected detected-as-text:DETECTOR:MODEL"),
-        ("detected-as-text:cascade:", "expected detected-as-text:DETECTOR:MODEL"),
-        ("detected-as-text:nowhere.py:Mine:cascade", "there is no file"),
         ("detected-as-text:cascade:nothing-of-that-name", "unknown model"),
         ("detected-as-text:cascade:endpoint:tiny@https://me:geheim@host/v1", "without user, password"),
         ("without-audio:detected-as-text:cascade:endpoint:tiny@https://me:geheim@host/v1", "without user, password"),

@@ -149,13 +149,14 @@ def test_a_wrong_value_is_refused_with_value_and_rule(command, option, refused):
 
 @pytest.mark.parametrize("command", PARSERS)
 def test_a_value_that_is_missing_and_a_name_that_is_none_are_told(command, refused):
-    for of, option, is_switch in OPTIONS:
-        if of == command:
-            if not is_switch:
-                assert " needs a value; " in refused(*words_of(command, option))
-            line = refused(*words_of(command, f"{option}x"))
-            assert line.startswith(f"error: there is no option {option}x; ")
-            assert f"did you mean {option}?" in line or "--set" in line
+    of_command = [(option, is_switch) for of, option, is_switch in OPTIONS if of == command]
+    valued = next((option for option, is_switch in of_command if not is_switch), None)
+    if valued is not None:
+        assert " needs a value; " in refused(*words_of(command, valued))
+    option = of_command[-1][0]
+    line = refused(*words_of(command, f"{option}x"))
+    assert line.startswith(f"error: there is no option {option}x; ")
+    assert f"did you mean {option}?" in line or "--set" in line
 
 
 def groups() -> dict[str, dict]:

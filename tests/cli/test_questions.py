@@ -34,7 +34,8 @@ def test_what_is_kept_is_said():
 def test_answerers_that_need_no_training_on_sound_answer_the_preset(run, tmp_path, capsys):
     names = ["random", "first", "longest", "majority", "blind", "present", "oracle", "other-audio:first"]
     out = tmp_path / "results"
-    assert run("evaluate", *names, "--tasks", "polybench", "--out", out, "--cache", tmp_path / "store") == 0
+    few = ("--set", "train_sets=6", "--set", "test_sets=6", "--cache", tmp_path / "store")
+    assert run("evaluate", *names, "--tasks", "polybench", "--out", out, *few) == 0
     measures = {}
     for path in out.rglob("polybench.json"):
         result = json.loads(path.read_text())
@@ -47,19 +48,6 @@ def test_answerers_that_need_no_training_on_sound_answer_the_preset(run, tmp_pat
     assert measures["present"]["counting"] == 1
     assert measures["present"]["classification"] < 0.6
     assert all(measures[name]["unparsed"] == 0 for name in names)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_the_cascade_learns_from_the_scenes_and_hears_them(run, tmp_path, monkeypatch):
-    # A tenth of the training, on fewer scenes, is enough.
-    monkeypatch.setattr("audio_compositionality.tasks.answerers.detector.STEPS", 300)
-    few = ["--set", "train_sets=20", "--set", "test_sets=8"]
-    words = ("--tasks", "polybench", *few, "--out", tmp_path, "--cache", tmp_path / "store")
-    assert run("evaluate", "cascade", *words) == 0
-    measures = json.loads(next(tmp_path.glob("cascade/*/polybench.json")).read_text())["measures"]
-    for task in ("counting", "duration", "concurrency", "classification", "detection"):
-        assert measures[task] >= 0.75, task
 
 
 @pytest.fixture(scope="module")

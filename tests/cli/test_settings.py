@@ -13,14 +13,12 @@ from audio_compositionality.cli.arguments import (
     data_fields,
     divided,
     model_fields,
-    pairs,
     run_fields,
     task_fields,
 )
 from audio_compositionality.cli.main import argument_parser, load_commands
 from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
 from audio_compositionality.dataset_builder.open_data import settable
-from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import rule_of
 from audio_compositionality.tasks.registry import list_tasks
 
@@ -106,29 +104,9 @@ def test_help_lists_what_can_be_said_with_bounds_and_defaults(capsys):
 
 
 @pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (["lable=x"], "there is no setting 'lable'; did you mean 'label'? --set help lists all"),
-        (["GROUP=x", "wndow=1"], "there is no setting 'GROUP'; did you mean 'group'? --set help lists all"),
-        (["zzz=1"], "there is no setting 'zzz'; --set help lists all"),
-    ],
-)
-def test_what_is_none_is_told(texts, message):
-    with pytest.raises(InputError) as raised:
-        divided(texts, GROUPS)
-    assert str(raised.value) == message
-
-
-def test_spaces_around_a_name_are_none():
-    assert pairs([" seed = 1 "]) == {"seed": " seed = 1 "}
-
-
-@pytest.mark.parametrize(
     ("typed", "titles"),
     [
         ("evaluate", ("the recipes", "models", "the run", "tasks")),
-        ("run", ("the recipes", "models", "the run", "tasks")),
-        ("embed", ("the recipes", "models")),
         ("coral", ("the recipes", "models", "the run", "tasks")),
         ("build", ("the recipes", "the build")),
         ("data", ("the recipes",)),
@@ -152,9 +130,3 @@ def test_settings_of_recordings_are_listed_of_recordings_alone(run, capsys, tmp_
     assert "Settings of the data (--set NAME=VALUE)" in printed
     assert "\n condition " in printed
     assert "\n split " not in printed
-
-
-def test_commands_that_take_no_settings_have_no_such_option():
-    assert {name for name, parser in parsers().items() if "--set" in parser._option_string_actions} == {
-        *("run", "evaluate", "embed", "coral", "build", "data", "captions", "check-model", "train", "rescore"),
-    }

@@ -23,8 +23,6 @@ from audio_compositionality.tasks.answerers.chooser import prompted
 from audio_compositionality.tasks.answerers.symbolic import place_of_answer
 from audio_compositionality.tasks.shapes.asking import direct_prompt
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "my_encoder.py"
-
 
 class Bands(Model):
     """A sound encoder that is right: log energies of 16 bands at 8 kHz."""
@@ -73,11 +71,6 @@ def normalise(model: Faulty, waveforms: Any, sample_rate: int) -> np.ndarray:
     return (rows - rows.mean(axis=0)) / (rows.std(axis=0) + 1e-3)
 
 
-def crop(model: Faulty, clips: np.ndarray) -> np.ndarray:
-    start = int(model.generator.integers(clips.shape[1] // 4))
-    return right(clips[:, start : start + clips.shape[1] // 2])
-
-
 def log_of_zero(model: Faulty, clips: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
         return np.log10(np.abs(np.fft.rfft(clips))[:, :: clips.shape[1] // 30][:, :16]).astype(np.float32)
@@ -99,10 +92,6 @@ IS_CONSTANT = of(lambda clips: np.ones((len(clips), 16), np.float32))
 FORGETS_TO_POOL = of(lambda clips: np.repeat(right(clips)[:, None], 3, axis=1))
 REVERSES_ROWS = of(lambda clips: right(clips)[::-1])
 CROPS_TO_SEVEN_SECONDS = of(lambda clips: right(clips[:, : 7 * 8_000]))
-
-
-def is_random() -> Faulty:
-    return Faulty(embed=lambda model, waveforms, _: model.generator.normal(size=(len(waveforms), 16)).astype("f"))
 
 
 class PadsToTheLongest(StagedEncoder[np.ndarray]):
@@ -148,19 +137,13 @@ def test_a_right_encoder_passes_and_every_check_was_run() -> None:
     [
         (IGNORES_THE_RATE, "rate", "Hz in a clip at 16,000 Hz is closest to"),
         (lambda: Faulty(embed=normalise), "batch", ""),
-        (PadsToTheLongest, "batch", ""),
-        (is_random, "deterministic", ""),
-        (lambda: Faulty(crop), "deterministic", ""),
         (lambda: Faulty(embed=remember), "deterministic", ""),
-        (of(lambda clips: np.full((len(clips), 16), np.nan, np.float32)), "finite", ""),
         (StagedNaN, "finite", ""),
         (lambda: Faulty(log_of_zero), "finite", "silence: 16 values"),
         (IS_CONSTANT, "sensitive", ""),
         (FORGETS_TO_POOL, "shape", "(4, 3, 16), but must be (4, 16)"),
-        (lambda: Faulty(output_dim=15), "shape", ""),
         (of(lambda clips: right(clips).astype(np.float64)), "dtype", "float64"),
         (REVERSES_ROWS, "order", "clips [3, 0, 1, 2] gave"),
-        (of(lambda clips: np.roll(right(clips), 1, axis=0)), "order", ""),
         (lambda: Faulty(embed=lambda _, clips, rate: Bands().embed(np.asarray(clips, np.float32), rate)), "int16", ""),
         (CROPS_TO_SEVEN_SECONDS, "seconds", "sound in these seconds (1 to 10) does not change the embedding: 8, 9, 10"),
         (of(lambda clips: right(np.where(np.abs(clips) < 0.01, np.float32(0), clips))), "quiet", ""),
@@ -196,8 +179,8 @@ def test_an_encoder_of_long_clips_only_is_checked_with_these() -> None:
     assert "refused (ValueError: clips must last 9 s)" in by_name(results)["clips of 2 s"].value
 
 
-@pytest.mark.parametrize("name", ["downsample", "log-mel-statistics", f"{EXAMPLE}:my_encoder"])
-def test_baselines_and_the_example_pass(name: str) -> None:
+@pytest.mark.parametrize("name", ["log-mel-statistics"])
+def test_a_baseline_passes(name: str) -> None:
     results = check_model(name)
     assert failures(results) == []
     assert results[0].name == "loads"
@@ -211,18 +194,15 @@ def test_the_random_baseline_fails_at_other_rates_only() -> None:
     ("model", "value", "hint"),
     [
         ("wisper-base", "did you mean 'whisper-base'", "No model has this name"),
-        ("untrained:untrained:whisper-base", "a twin of a twin", "No model has this name"),
         ("panns-cnn14=none.pth", "there is no such file", "The files of the model are missing"),
         (
             "import no_such_module",
             "ModuleNotFoundError in m.py, line 1",
             "The model's code imports a package",
         ),
-        ("open('no such file')", "FileNotFoundError in m.py, line 1", "The model's code reads a file"),
         ("raise MemoryError", "MemoryError", "more memory than is available"),
         ("1 / 0", "ZeroDivisionError in m.py, line 1", "The model's code raised an error"),
         ("class A:\n    sample_rate = 8000", "has no embed", "the class lacks a method: it needs sample_rate"),
-        (3, "'int' has no sample_rate", "or the class lacks a method: it needs sample_rate and embed"),
     ],
 )
 def test_a_model_that_does_not_load_has_a_cause_that_fits(model: Any, value: str, hint: str, tmp_path: Path) -> None:
@@ -234,16 +214,6 @@ def test_a_model_that_does_not_load_has_a_cause_that_fits(model: Any, value: str
     assert value in results[0].value
     assert hint in results[0].hint
     assert not all_passed(results)
-
-
-def test_an_error_of_the_encoders_own_code_is_a_result(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text(
-        "class Broken:\n    sample_rate = 8000\n    output_dim = 3\n"
-        "    def embed(self, waveforms, sample_rate):\n        return {}['no such key']\n"
-    )
-    loads, embeds = check_model(f"{tmp_path}/broken.py:Broken")[:2]
-    assert (loads.status, embeds.status) == ("pass", "fail")
-    assert embeds.value == f"'{tmp_path}/broken.py:Broken': KeyError in broken.py, line 5: 'no such key'"
 
 
 def test_tones_are_the_same_sounds_at_every_rate() -> None:
@@ -277,7 +247,6 @@ def test_embeddings_that_are_nearly_one_are_warned_of() -> None:
     results = by_name(check_model(NearlyOne()))
     assert results["alike"].status == "warn"
     assert "untrained twin" in results["alike"].hint
-    assert by_name(check_model(Bands()))["alike"].status == "info"
     assert failures(list(results.values())) == []
 
 
@@ -433,25 +402,17 @@ def test_chance_and_talk_are_told():
     assert (of["answers: letters"], of["answers: deterministic"], of["answers: batch"]) == ("warn", "fail", "info")
 
 
-@pytest.mark.parametrize("name", ["first", "majority", "statistics", "oracle", "present"])
+@pytest.mark.parametrize("name", ["majority", "oracle"])
 def test_answerers_pass(name):
     checks = check_model(name, device="cpu")
     assert all_passed(checks)
-    taught = name in {"majority", "statistics"}
+    taught = name == "majority"
     assert [check.value for check in checks if check.name == "answers"] == [
         "4 questions about clips of 3 to 5 s" + (", after 16 to learn from" if taught else "")
     ]
 
 
-@pytest.mark.slow
-def test_the_cascade_passes(monkeypatch):
-    monkeypatch.setattr("audio_compositionality.tasks.answerers.detector.STEPS", 2)
-    assert all_passed(check_model("cascade", device="cpu"))
-
-
-@pytest.mark.parametrize(
-    ("split", "number"), [*(("test", number) for number in range(4)), *(("train", number) for number in range(16))]
-)
+@pytest.mark.parametrize(("split", "number"), [*(("test", number) for number in range(4)), ("train", 0), ("train", 15)])
 def test_the_questions_are_such_as_the_data_have(split, number):
     row = check_sounds.question_row(number, split)
     check_question_row(row)

@@ -20,13 +20,8 @@ from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches, embed_batches_at_layers
 
 from .contract import LISTED, Saved, different_clips, encoder_name, relative_error, small_networks
-from .families.test_families import FAMILIES, LAYERLESS, RATES
+from .families.test_families import LAYERED, RATES
 from .test_pipeline import Batch
-
-NOT_LOADED = (*LAYERLESS, "clap-fusion", "sew-d", "qwen2-audio-encoder", "audio-flamingo")
-TINY = [family for family in FAMILIES if family not in NOT_LOADED]
-"""Of the families of transformers, those with layers; each has two blocks or stages."""
-
 
 ROUNDING = 1e-5
 """Relative difference between a pass that ends at a layer and one that goes on."""
@@ -40,7 +35,7 @@ def check_layers(
     options = options or EncoderOptions()
     encoders = load_layers(name, device="cpu", options=options)
     assert all(isinstance(encoder, LayeredEncoder) for encoder in encoders)
-    clips = different_clips(rate, 0.5)
+    clips = different_clips(rate, 0.35)
     together = embed_layers(encoders, deepest(encoders).prepare(clips, rate))
     assert len(encoders) == encoders[0].num_layers + 1 > 2
     for layer in (range(len(encoders))[place] for place in layers):
@@ -57,7 +52,7 @@ def check_layers(
         assert relative_error(frames, expected_frames) < ROUNDING
 
 
-@pytest.mark.parametrize("family", TINY)
+@pytest.mark.parametrize("family", LAYERED)
 def test_each_layer_is_that_of_the_model_that_was_loaded_for_it(family: str, saved: Saved) -> None:
     check_layers(encoder_name(family, saved(family)), RATES.get(family, 16_000))
 

@@ -9,7 +9,8 @@ from compare import DIRECT, compare_directly, compare_with_fixture, fixtures
 @pytest.mark.slow
 @pytest.mark.parametrize("encoder", fixtures())
 def test_same_embeddings_as_the_reference_had(encoder: str, tmp_path: Path) -> None:
-    comparison = compare_with_fixture(encoder, tmp_path)
+    # Of four clips the sweep through all frequencies and the soft chord: whole networks take seconds for each.
+    comparison = compare_with_fixture(encoder, tmp_path, rows=(1, 3))
     assert comparison.relative < 1e-4
     assert comparison.spread < 1e-3
 

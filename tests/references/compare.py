@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,15 +64,16 @@ def fixture_state(encoder: str) -> dict[str, np.ndarray]:
     return {**seeded_state(about["shapes"]), **constants}
 
 
-def compare_with_fixture(encoder: str, folder: Path) -> Comparison:
-    """Load the seeded checkpoint, written to a folder, through `load_model`, and compare."""
+def compare_with_fixture(encoder: str, folder: Path, rows: Sequence[int] = (0, 1, 2, 3)) -> Comparison:
+    """Load the seeded checkpoint, written to a folder, through `load_model`, and compare some of the clips."""
     about = _about(encoder)
     path = folder / f"{encoder}.safetensors"
     save_file(fixture_state(encoder), path)
-    clips = seeded_clips(about["sample_rate"])
+    clips = seeded_clips(about["sample_rate"])[list(rows)]
     ours = load_model(f"{encoder}={path}", device="cpu").embed(clips, about["sample_rate"])
     path.unlink()
-    return compared(encoder, about["reference"], ours, load_file(FOLDER / f"{encoder}.safetensors")["embeddings"])
+    theirs = load_file(FOLDER / f"{encoder}.safetensors")["embeddings"][list(rows)]
+    return compared(encoder, about["reference"], ours, theirs)
 
 
 def _about(encoder: str) -> dict:

@@ -21,7 +21,7 @@ from audio_compositionality.encoders.adapters.custom import (
 from audio_compositionality.encoders.base import GivenClip, ModelError
 from audio_compositionality.encoders.check import check_model
 from audio_compositionality.encoders.loading.names import list_models
-from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
+from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 
 from ...clips import each
@@ -78,8 +78,10 @@ def test_clips_reach_the_class_at_its_own_rate(write: Write) -> None:
     ("said", "expected"),
     [
         ({}, {"id": "Mine", "weights_sha256": None, "parameters": None, "paradigm": None, "licence": None}),
-        ({"id": "my/model", "revision": "v7"}, {"id": "my/model", "revision": "v7"}),
-        ({"paradigm": "by hand", "licence": "MIT"}, {"paradigm": "by hand", "licence": "MIT"}),
+        (
+            {"id": "my/model", "revision": "v7", "paradigm": "by hand", "licence": "MIT"},
+            {"id": "my/model", "revision": "v7", "paradigm": "by hand", "licence": "MIT"},
+        ),
         ({"__slots__": ("seen",)}, {"output_dim": 3, "weights_sha256": None}),
     ],
 )
@@ -212,16 +214,12 @@ NO_ARRAY = "class A:\n    sample_rate = 8000\n    def embed(self, w, r): return 
     ("text", "name", "message"),
     [
         (MINIMAL, "Mina", r"'mine\.py' has no class 'Mina': did you mean 'Mine'"),
-        ("x = 1", "Mine", "has no class 'Mine'"),
         ("x = 1", "x", "mine.py:x' is a int; it must be a class"),
         (UNFILLED, "A", "mine.py:A' needs the arguments path, size, but is called without any"),
         ("class A:\n    def embed(self, w, r): pass", "A", "mine.py:A' has no sample_rate"),
-        ("class A:\n    sample_rate = 8000", "A", "mine.py:A' has no embed"),
         ("class A:\n    sample_rate = 8000\n    embed = 3", "A", "embed is not a method"),
         (MINIMAL.replace("8_000", "'fast'"), "Mine", "sample_rate is 'fast', but must be a positive whole number"),
-        (MINIMAL.replace("8_000", "-1"), "Mine", "sample_rate is -1, but must be"),
         (MINIMAL.replace("axis=1)\n", "axis=1)[0]\n"), "Mine", r"embed returned shape \(3,\) for one clip"),
-        (MINIMAL.replace("axis=1)\n", "axis=1)[:, :0]\n"), "Mine", r"embed returned shape \(1, 0\) for one clip"),
         (UNPOOLED, "Mine", NO_FRAMES),
         (
             MINIMAL.replace("self.seen =", "waveforms.reshape(-1, 24_000); self.seen ="),
@@ -374,21 +372,6 @@ def test_an_error_of_the_class_names_its_line_and_keeps_its_cause(write: Write) 
     encoder = load_model(write(text.replace("self.seen = waveforms, sample_rate", "raise MemoryError")))
     with pytest.raises(MemoryError):
         encoder.embed(np.zeros((1, 80)), 8_000)
-
-
-def test_a_model_that_answers_is_used_as_it_is(write: Write) -> None:
-    text = """
-from audio_compositionality.encoders.base import Model, ModelCard
-
-class Answers(Model):
-    card = ModelCard("answers", "1", 16_000, None)
-
-    def answer(self, clips, prompts):
-        return ["yes"] * len(clips)
-"""
-    assert load_model(write(text, "Answers")).answer([[None]], ["?"]) == ["yes"]
-    with pytest.raises(ModelError, match=r"Answers' embeds no sound; this needs an audio encoder"):
-        load_encoder(write(text, "Answers"))
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import transformers
 
 from audio_compositionality.encoders.base import ModelError, words_of
 from audio_compositionality.encoders.families.baselines import fourier_resample, seeded_normals
-from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.networks.small_networks import (
     save_clap,
@@ -22,7 +21,6 @@ from audio_compositionality.encoders.networks.small_networks import (
     tiny_tokenizer,
 )
 from audio_compositionality.encoders.text_towers import TextedEncoder
-from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 
 RATE = 32_000
 
@@ -32,7 +30,7 @@ def sixteen_bit(shape: tuple[int, int], seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(-8000, 8000, shape).astype(np.float32) / 32_768
 
 
-@pytest.mark.parametrize("samples", [100, 101, 767, 768, 769, 1536, 32_003, 32_000])
+@pytest.mark.parametrize("samples", [100, 767, 768, 769, 32_000])
 def test_fourier_resample_equals_scipy(samples: int) -> None:
     signals = np.random.default_rng(samples).normal(size=(2, samples))
     np.testing.assert_allclose(fourier_resample(signals, 768), scipy.signal.resample(signals, 768, axis=-1), atol=1e-12)
@@ -152,7 +150,7 @@ def test_level_statistics_equal_librosa() -> None:
     np.testing.assert_allclose(load_model("level-statistics").embed(-clip[None], RATE)[0], row)
 
 
-@pytest.mark.parametrize("samples", [1, 100, 5000])
+@pytest.mark.parametrize("samples", [1, 5000])
 def test_statistics_of_silence_and_of_short_clips_are_finite(samples: int) -> None:
     silence, click = np.zeros((2, samples), np.float32)
     click[0] = 1
@@ -166,15 +164,6 @@ def test_statistics_of_silence_and_of_short_clips_are_finite(samples: int) -> No
     cepstra = load_model("mfcc-statistics").embed(np.stack([silence, click]), RATE)
     np.testing.assert_allclose(cepstra[0], [-100 * np.sqrt(128)] + [0] * 59, atol=1e-4)
     assert np.isfinite(cepstra).all()
-
-
-def test_the_further_controls_are_scored_where_they_are_asked_for() -> None:
-    listings = {listing.name: listing for listing in list_models()}
-    for name in ("mfcc-statistics", "level-statistics", "rms"):
-        assert not listings[name].is_baseline
-        assert not listings[name].is_reference
-        assert listings[name].is_level == (name != "mfcc-statistics")
-        assert model_kind(load_model(name).card) is ModelKind.BASELINE  # type: ignore[arg-type]
 
 
 def test_the_root_mean_square_is_one_number_that_a_gain_multiplies() -> None:
@@ -193,13 +182,6 @@ def test_words() -> None:
     words = ["a", "dog", "barks", "then", "a", "cat's", "meow", "first-class", "2nd"]
     assert words_of("A dog barks, then a cat's meow; FIRST-class 2nd!") == words
     assert words_of("— ... !?") == []
-
-
-def test_texts_of_the_same_words_are_one_to_the_last_bit() -> None:
-    encoder = load_model("bag-of-words")
-    np.testing.assert_array_equal(*encoder.embed_text(["First a dog, later a cat.", "first a cat, later a dog"]))
-    first, second = encoder.embed_text(["a dog before a cat", "a dog after a cat"])
-    assert not np.allclose(first, second)
 
 
 def test_a_text_is_the_sum_of_its_words() -> None:

@@ -115,19 +115,14 @@ UNTAPERED = torch.from_numpy(
         # A checkpoint fine-tuned with average pooling normalises after the mean, by fc_norm.
         ("audiomae", "norm.bias", "fc_norm.bias", "1 missing: layernorm.bias; 1 unexpected: fc_norm.bias"),
         ("beats-iter3", TABLE.format(0), None, "1 missing: encoder.relative_attention_bias.weight$"),
-        ("beats-iter3", "encoder.pos_conv.0.weight_g", None, "1 missing: encoder.pos_conv.weight$"),
         ("beats-iter3", TABLE.format(7), torch.ones(320, 12), r"layers\.7.*relative_attention_bias\.weight differs"),
         ("ms-clap-2023", HTSAT + "layers.1.blocks.0.attn.qkv.bias", None, r"3 missing: .*\.0\.attention\.self\.key"),
-        ("ms-clap-2023", HTSAT + MEL, None, "1 missing: log_mel.filters"),
         ("ms-clap-2023", HTSAT + STFT.format("real"), None, r"conv_real\.weight' are missing"),
         ("ms-clap-2023", IMAGINARY, UNTAPERED, r"conv_imag\.weight' differ by .* was trained with another front end"),
         ("ms-clap-2023", IMAGINARY, torch.zeros(257, 1, 512), r"have the shape \(257, .* the shape \(513, 1, 1024\)"),
-        ("ms-clap-2022", BASE + "conv_block6.bn2.weight", None, r"1 missing: blocks\.5\.bn2\.weight"),
         ("ms-clap-2022", BASE + "fc1.bias", torch.zeros(7), r"fc1\.bias \(stored \(7,\), model \(2048,\)\)"),
-        ("panns-cnn14", "fc1.bias", None, r"1 missing: fc1\.bias"),
         ("panns-cnn14", "conv_block7.conv1.weight", torch.zeros(1), r"1 unexpected: blocks\.6\.conv1\.weight"),
         ("panns-cnn14", STFT.format("real"), torch.full((513, 1, 1024), torch.nan), "differ by nan"),
-        ("passt-s", "dist_token", None, "1 missing: dist_token"),
         ("passt-s", "blocks.12.norm1.bias", torch.zeros(768), r"1 unexpected: blocks\.12\.norm1\.bias"),
         # As in the models for 20 s.
         ("passt-s", "time_new_pos_embed", torch.zeros(1, 768, 1, 199), r"time_new_pos_embed \(stored .*199\), model"),
@@ -148,28 +143,7 @@ def test_a_wrong_tensor_is_named(
         load(name, state)
 
 
-@pytest.mark.parametrize(
-    ("name", "stored", "parts"),
-    [
-        ("audiomae", "blocks.3.attn.qkv.weight", "layers.3.attention.{}_proj.weight"),
-        (
-            "ms-clap-2023",
-            HTSAT + "layers.2.blocks.5.attn.qkv.weight",
-            "htsat.audio_encoder.layers.2.blocks.5.attention.self.{}.weight",
-        ),
-    ],
-)
-def test_queries_keys_and_values_are_stored_as_one(
-    name: str, stored: str, parts: str, official: Callable[[str], State]
-) -> None:
-    state = official(name)
-    state[stored] = torch.arange(float(state[stored].numel())).view(state[stored].shape)
-    converted = NETWORKS[name][1](state)
-    words = ("q", "k", "v") if "_proj" in parts else ("query", "key", "value")
-    assert torch.equal(torch.cat([converted[parts.format(word)] for word in words]), state[stored])
-
-
-@pytest.mark.parametrize(("name", "prefix"), [("ms-clap-2023", HTSAT), ("ms-clap-2022", BASE), ("panns-cnn14", "")])
+@pytest.mark.parametrize(("name", "prefix"), [("ms-clap-2023", HTSAT), ("panns-cnn14", "")])
 def test_the_stored_mel_filters_are_taken(name: str, prefix: str, official: Callable[[str], State]) -> None:
     """Those that the packages build without a checkpoint may be for another rate."""
     state = official(name)

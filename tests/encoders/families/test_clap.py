@@ -104,7 +104,7 @@ def test_from_the_hub_only_the_published_file_is_read(
         load("laion-clap")
 
 
-@pytest.mark.parametrize("seconds", [2.1, 4.0, 4.5])
+@pytest.mark.parametrize("seconds", [2.1, 4.5])
 def test_a_longer_clip_is_the_mean_of_windows(seconds: float, saved: Saved) -> None:
     clips, window = different_clips(RATE, seconds), 2 * RATE
     encoder = load(saved("clap"))

@@ -48,6 +48,8 @@ HOPS = {"encodec": 160, "encodec-stereo": 160, "dac": 320, "mimi": 1920}
 PE_AUDIO = ("pe-audio", "pe-audio-frames", "pe-audio-encoder")
 QWEN = ("qwen2-audio", "qwen2-audio-encoder")
 FAMILIES = [*SPEECH, "ast", "clap", "clap-fusion", "whisper", *HOPS, *PE_AUDIO, *QWEN, "audio-flamingo"]
+ONE_OF_A_PATH = ("wav2vec2-masked", "whisper", "clap", "ast", "encodec", "mimi", "pe-audio", "qwen2-audio")
+"""Families whose steps before and behind the model are each other code of ours."""
 TOWERS = ("qwen2-audio", "audio-flamingo")
 """Of models that answer, which are loaded by another name."""
 RATES = {"clap": 48_000, "clap-fusion": 48_000, "encodec": 24_000, "encodec-stereo": 48_000, "dac": 44_100,
@@ -57,7 +59,7 @@ DIMS = {"wav2vec2-adapter": 24, "clap": 24, "clap-fusion": 24, "pe-audio": 24, "
 
 
 class TestFamilies(ModelContract):
-    @pytest.fixture(params=FAMILIES)
+    @pytest.fixture(params=ONE_OF_A_PATH)
     def about(self, request: pytest.FixtureRequest, saved: Saved) -> About:
         family = request.param
         return About(str(saved(family)), RATES.get(family, 16_000), DIMS.get(family, 32))
@@ -69,11 +71,13 @@ class TestFamilies(ModelContract):
         assert card.weights_sha256 == sha256_of_file(folder / "model.safetensors")
         assert card.revision.startswith("sha256-")
 
-    def test_its_untrained_twin_needs_no_weights(self, about: About, tmp_path: Path) -> None:
-        for file in Path(about.name).glob("*.json"):
-            shutil.copy(file, tmp_path)
-        card = load_encoder(f"untrained:{tmp_path}").card
-        assert card.id in (f"untrained:{tmp_path.name}", f"untrained:tower:{tmp_path.name}")
+
+@pytest.mark.parametrize("family", [*SPEECH, "dac", "pe-audio-encoder", "qwen2-audio-encoder", "audio-flamingo"])
+def test_an_untrained_twin_needs_no_weights(family: str, saved: Saved, tmp_path: Path) -> None:
+    for file in saved(family).glob("*.json"):
+        shutil.copy(file, tmp_path)
+    card = load_encoder(f"untrained:{tmp_path}").card
+    assert card.id in (f"untrained:{tmp_path.name}", f"untrained:tower:{tmp_path.name}")
 
 
 # Frames, layers and poolings
@@ -257,33 +261,32 @@ def flamingo(folder: Path, clips: np.ndarray, layer: int | None) -> ByHand:
 
 RUNS: dict[str, tuple[Callable[[Path, np.ndarray, int | None], ByHand], tuple[float, ...]]] = {
     **{family: (speech, (0.71,)) for family in SPEECH},
-    "whisper": (whisper, (1.0, 0.01, 1.337, 3.0)),
-    "ast": (ast, (1.0, 0.025, 0.13, 2.05)),
-    "clap": (clap, (2.0, 0.6, 1.01, 0.001)),
-    "clap-fusion": (clap, (2.0, 0.6)),
-    **{family: (codec, (0.7, 0.4096)) for family in ("encodec", "dac", "mimi")},
-    "encodec-stereo": (codec, (0.7, 0.01, 0.25)),
-    **{family: (pe_audio, (0.3, 0.04)) for family in PE_AUDIO},
-    **{family: (qwen, (0.71, 0.04, 0.5, 3.0)) for family in QWEN},
-    "audio-flamingo": (flamingo, (0.71, 0.05, 1.03, 2.99, 3.0)),
+    "whisper": (whisper, (1.0, 1.337)),
+    "ast": (ast, (1.0, 2.05)),
+    "clap": (clap, (2.0, 0.6)),
+    "clap-fusion": (clap, (2.0,)),
+    **{family: (codec, (0.4096,)) for family in ("encodec", "dac", "mimi")},
+    "encodec-stereo": (codec, (0.7, 0.01)),
+    **{family: (pe_audio, (0.3,)) for family in PE_AUDIO},
+    **{family: (qwen, (0.71, 3.0)) for family in QWEN},
+    "audio-flamingo": (flamingo, (0.71, 1.03, 3.0)),
 }
 """By family: what is called by hand, and lengths in seconds, at the first of which layers are looked at too."""
 
 LAYERLESS = ("encodec", "encodec-stereo", "dac")
+LAYERED = ("wav2vec2-adapter", "sew", "speech-to-text", "ast", "clap", "whisper", "mimi", "pe-audio", "qwen2-audio",
+           "audio-flamingo")  # fmt: skip
+"""Families whose layers have frames of their own, or are taken by code of ours that no other family has."""
 
 
 def cases() -> list[Any]:
-    """Of each family its first length, its first and last layer, and in the slow lane its other lengths."""
+    """Of each family its first length, of some the first and last layer, and in the slow lane other lengths."""
     every: list[Any] = []
     for family, (_, lengths) in RUNS.items():
         every.append((family, lengths[0], None))
         every += [pytest.param(family, seconds, None, marks=pytest.mark.slow) for seconds in lengths[1:]]
-        every += [(family, lengths[0], layer) for layer in (0, 2) if family not in LAYERLESS]
+        every += [(family, lengths[0], layer) for layer in (0, 2) if family in LAYERED]
     return every
-
-
-def test_all_families_are_called_by_hand() -> None:
-    assert set(RUNS) == set(FAMILIES)
 
 
 @pytest.mark.parametrize(("family", "seconds", "layer"), cases())
@@ -304,11 +307,11 @@ def test_frames_and_poolings_are_those_of_transformers(
     assert encoder.card.output_dim == own.shape[1]
     assert relative_error(frames, expected.frames.numpy()) < 1e-5
     assert relative_error(encoder.embed(clips, rate), own.numpy()) < 1e-5
-    if layer == 0:
-        return  # layers are pooled alike: the last is looked at
+    if layer == 0 or family not in ("wav2vec2", "clap", "ast", "pe-audio", "audio-flamingo"):
+        return  # frames are pooled alike in all families and layers
     pooled = {"mean": expected.frames.mean(1), "max": expected.frames.amax(1), "cls": expected.token}
-    if layer is not None:
-        # That of a layer is the mean, as was seen.
+    if expected.embedding is None:
+        # The embedding is the mean, as was seen.
         del pooled["mean"]
     for pooling, values in pooled.items():
         options = EncoderOptions(layer=layer, pooling=pooling)
@@ -337,7 +340,7 @@ def test_frames_of_real_weights(checkpoints: Path) -> None:
     assert relative_error(untrained.embed(clips[:1], 16_000), together[:1]) > 0.1
 
 
-@pytest.mark.parametrize("family", ["wav2vec2", "clap", "whisper", "mimi", "pe-audio", "qwen2-audio", *LAYERLESS])
+@pytest.mark.parametrize("family", ["wav2vec2", "qwen2-audio", "dac"])
 def test_layers_that_a_model_does_not_have(family: str, saved: Saved) -> None:
     message = rf"'.*{family}' has the layers 0 to 2, but layer 3 was requested"
     if family in LAYERLESS:
@@ -359,9 +362,10 @@ def test_layers_that_a_model_does_not_have(family: str, saved: Saved) -> None:
         ("wav2vec2", 40, "are shorter than one frame of 'wav2vec2'"),
         ("ast", 100, "are shorter than one frame of 'ast'"),
         ("speech-to-text", 100, "cannot take clips of 100 samples"),
-        *((family, hop - 1, f"are shorter than one frame of '{family}'") for family, hop in HOPS.items()),
+        ("encodec", 159, "are shorter than one frame of 'encodec'"),
         ("pe-audio", 1919, r"are shorter than one frame .*\(1920 samples\)"),
-        *((family, 320, f"are shorter than one frame of 'tower:{family}'") for family in TOWERS),
+        ("qwen2-audio", 320, "are shorter than one frame of 'tower:qwen2-audio'"),
+        ("audio-flamingo", 320, "are shorter than one frame of 'tower:audio-flamingo'"),
     ],
 )
 def test_clips_shorter_than_a_frame_are_refused(family: str, samples: int, message: str, saved: Saved) -> None:
@@ -377,7 +381,7 @@ def test_clips_shorter_than_a_frame_are_refused(family: str, samples: int, messa
 
 @pytest.mark.parametrize(
     ("family", "seconds", "longest"),
-    [("ast", 2.2, "2.06494 s"), *((family, 3.1, "3 s") for family in ("whisper", *TOWERS))],
+    [("ast", 2.2, "2.06494 s"), ("whisper", 3.1, "3 s"), ("qwen2-audio", 3.1, "3 s")],
 )
 def test_clips_longer_than_the_window_are_refused(family: str, seconds: float, longest: str, saved: Saved) -> None:
     encoder = load_model(encoder_name(family, saved(family)))
@@ -409,15 +413,11 @@ def changed_extractor(folder: Path, **settings: object) -> Path:
     ("family", "settings", "message"),
     [
         ("whisper", {"chunk_length": 30}, "makes 3000 frames, but the model takes 300"),
-        ("whisper", {"feature_size": 80}, "makes 80 mel bands, but the model takes 16"),
-        ("whisper", {"feature_extractor_type": "Wav2Vec2FeatureExtractor"}, "has a Wav2Vec2FeatureExtractor"),
         ("ast", {"sampling_rate": 32_000}, "at 32000 Hz, but spectrogram transformers are supported at 16000 Hz only"),
-        ("ast", {"max_length": 100}, "makes 100 frames of 32 mel bands, but the model takes 204 of 32"),
         ("ast", {"num_mel_bins": 64}, "makes 204 frames of 64 mel bands, but the model takes 204 of 32"),
         ("ast", {"feature_extractor_type": "WhisperFeatureExtractor"}, "it needs the class ASTFeatureExtractor"),
         ("clap", {"truncation": "middle"}, "has truncation 'middle', but must have one of fusion, rand_trunc"),
         ("clap", {"padding": "reflect"}, "has padding 'reflect', but must have one of repeatpad, repeat, pad"),
-        ("clap", {"feature_size": 32}, "makes 201 frames of 32 mel bands, but the model takes 256 of 16"),
         ("clap", {"max_length_s": 3}, "makes 301 frames of 16 mel bands, but the model takes 256 of 16"),
         ("clap", {"feature_extractor_type": "WhisperFeatureExtractor"}, "has a WhisperFeatureExtractor"),
         ("dac", {"sampling_rate": 16_000}, "works at 16000 Hz, but the model at 44100 Hz"),
@@ -431,7 +431,7 @@ def test_a_front_end_that_does_not_fit_is_refused(
         load_model(str(changed_extractor(save(family, tmp_path / "changed"), **settings)))
 
 
-@pytest.mark.parametrize("settings", [{"mean": -6.0, "std": 3.0}, {"do_normalize": False}])
+@pytest.mark.parametrize("settings", [{"mean": -6.0, "std": 3.0, "do_normalize": True}, {"do_normalize": False}])
 def test_the_normalisation_of_a_spectrogram_is_the_extractors(
     settings: dict[str, object], save: Save, tmp_path: Path
 ) -> None:
@@ -447,16 +447,10 @@ def test_the_normalisation_of_a_spectrogram_is_the_extractors(
 @pytest.mark.parametrize(
     ("family", "stored"),
     [
-        ("wav2vec2", "encoder.layers.1.final_layer_norm.bias"),
         ("wav2vec2-masked", "wav2vec2.encoder.layers.0.attention.k_proj.weight"),
         # The file keeps the names of an older version, which transformers translates.
         ("ast", "audio_spectrogram_transformer.encoder.layer.1.layernorm_after.bias"),
         ("clap", "audio_projection.linear1.weight"),
-        ("whisper", "model.encoder.layers.1.self_attn.v_proj.weight"),
-        ("encodec", "encoder.layers.3.conv.bias"),
-        ("mimi", "encoder_transformer.layers.1.mlp.fc1.weight"),
-        ("pe-audio", "audio_encoder.layers.1.mlp.up_proj.weight"),
-        ("qwen2-audio", "audio_tower.layers.1.fc1.weight"),
     ],
 )
 def test_missing_reshaped_and_left_over_weights_are_named(family: str, stored: str, save: Save, tmp_path: Path) -> None:
@@ -477,7 +471,8 @@ def test_missing_reshaped_and_left_over_weights_are_named(family: str, stored: s
 @pytest.mark.parametrize(
     ("family", "kept"),
     [
-        *((family, ("encoder",)) for family in HOPS),
+        ("dac", ("encoder",)),
+        ("mimi", ("encoder",)),
         ("whisper", ("encoder",)),
         ("pe-audio", ("audio_encoder", "audio_head")),
         ("audio-flamingo", ("audio_tower",)),
@@ -573,7 +568,7 @@ def test_models_that_cannot_be_embedded_with_say_why_and_how_to_wrap_them(
 # The front end of Whisper
 
 
-@pytest.mark.parametrize("samples", [1, 201, 47_600, 48_000])
+@pytest.mark.parametrize("samples", [1, 47_600])
 def test_log_mel_is_that_of_transformers_to_the_bit(samples: int) -> None:
     extractor = transformers.WhisperFeatureExtractor(chunk_length=3)
     rng = np.random.default_rng(samples)

@@ -25,7 +25,7 @@ def _small() -> Iterator[None]:
 
 
 class TestBaselines(ModelContract):
-    @pytest.fixture(params=BASELINES)
+    @pytest.fixture(params=["downsample", "random", "rms", "tiny-clap"])
     def about(self, request: pytest.FixtureRequest) -> About:
         name = request.param
         different = 1e-4 if name == "tiny-clap" else 1e-3
@@ -59,7 +59,7 @@ def test_every_listed_encoder_is_under_the_contract() -> None:
             assert (info.paradigm, info.licence) == (card.paradigm, card.licence)
 
 
-@pytest.mark.parametrize("name", LISTED)
+@pytest.mark.parametrize("name", ["audiomae", "ms-clap-2022", "passt-s"])
 def test_reduced_precision_is_near_float32(name: str) -> None:
     rate = LISTED[name][0]
     clips = different_clips(rate, 0.5)

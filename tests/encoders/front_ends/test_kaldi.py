@@ -36,9 +36,7 @@ def log_mel_in_float64(clip: np.ndarray, mels: int, taper: str) -> np.ndarray:
     ).T
 
 
-@pytest.mark.parametrize("taper", ["hanning", "povey"])
-@pytest.mark.parametrize("scale", [1, 2**15])
-@pytest.mark.parametrize("offset", [0.0, 0.3])
+@pytest.mark.parametrize(("taper", "scale", "offset"), [("hanning", 1, 0.3), ("povey", 2**15, 0.0)])
 def test_equals_an_implementation_in_numpy(taper: str, scale: int, offset: float) -> None:
     clips = scale * (different_clips(16_000, 0.5) + np.float32(offset))
     expected = np.stack([log_mel_in_float64(clip, 40, taper) for clip in clips])
@@ -64,7 +62,7 @@ def test_silence_and_a_constant_are_at_the_trivial() -> None:
     np.testing.assert_allclose(log_mel, np.log(FLOOR), atol=1e-6)
 
 
-@pytest.mark.parametrize("seconds", [0.025, 0.4, 1.0])
+@pytest.mark.parametrize("seconds", [0.025, 1.0])
 def test_window_equals_the_feature_extractor_of_transformers(seconds: float) -> None:
     clips = different_clips(16_000, seconds)
     extractor = transformers.ASTFeatureExtractor(max_length=98, num_mel_bins=40, mean=-3.5, std=4.0)

@@ -24,7 +24,7 @@ from audio_compositionality.encoders.language_models.endpoint import (
     load_endpoint,
 )
 from audio_compositionality.encoders.loading.names import KEY_VARIABLE, check_name, parse_endpoint
-from audio_compositionality.encoders.loading.registry import has_twins, load_model
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import REASON_TOKENS, EncoderOptions, LanguageOptions
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
@@ -171,8 +171,8 @@ def test_who_has_answered_is_known_and_a_change_is_told(server: LoopbackEndpoint
 
 
 NO_COMPLETIONS = [
-    b"<html>Welcome</html>", b"", b"[]", b"3", b'"text"', b"\xff\xfe", b"{", b"{}", b'{"choices": []}',
-    b'{"choices": "A"}', b'{"choices": [1]}', b'{"choices": [{"index": 0}]}', b'{"choices": [{"message": "A"}]}',
+    b"<html>Welcome</html>", b"3", b"\xff\xfe", b"{}", b'{"choices": []}', b'{"choices": "A"}', b'{"choices": [1]}',
+    b'{"choices": [{"index": 0}]}', b'{"choices": [{"message": "A"}]}',
     b"[" * 100_000, b'{"x":' * 900 + b"1" + b"}" * 900,
 ]  # fmt: skip
 LISTED = b'[{"error": {"code": 400, "message": "Resource exhausted"}}]'
@@ -191,11 +191,9 @@ WORDS = "Sound is\n\x1b[31mnot " + "supported " * 99
         *((refusal(status, WORDS), rf"answered {status} \(Sound is .*{advice}") for status, advice in (
             (400, "another model or shorter clips"),
             (401, f"set the environment variable {KEY_VARIABLE} to a key"),
-            (403, f"set the environment variable {KEY_VARIABLE} to a key"),
             (404, "check the model's name and the URL"),
             (408, "read the server's message"),
             (413, "shorter clips"),
-            (422, "another model"),
         )),
         (refusal(401, "missing key"), r"401 \(missing key\); set the environment variable"),
         # Pages of gateways are not shown.
@@ -230,12 +228,6 @@ def test_what_is_no_answer_is_one_clear_error_at_once(
     assert (len(server.requests), clock.waits) == (1, [])
 
 
-def test_a_server_asks_for_a_wait_by_several_headers(server: LoopbackEndpoint, clock: StillClock):
-    server.faults = [refusal(503, "starting", Retry_After="7"), refusal(429, "", RateLimit='"api";r=0;t=55')]
-    assert model_of(server).answer(each(clips_of(1)), ["a"]) == ["re: a"]
-    assert clock.waits == [7, 55]
-
-
 def test_a_server_that_is_not_there_and_one_that_must_not_be_asked(
     server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch
 ):
@@ -267,8 +259,8 @@ def test_a_server_on_this_machine_is_asked_offline_and_past_proxies(
 
 @pytest.mark.parametrize(
     "fault",
-    [refusal(429), refusal(500), refusal(502), refusal(503), refusal(504), Cut(), Cut(reset=True), Cut(after=0)],
-    ids=["429", "500", "502", "503", "504", "cut", "reset", "nothing"],
+    [refusal(429), refusal(500), refusal(504), Cut(), Cut(after=0)],
+    ids=["429", "500", "504", "cut", "nothing"],
 )
 def test_what_can_pass_is_tried_again_after_the_same_waits(
     server: LoopbackEndpoint, clock: StillClock, fault: Response | Cut, caplog: pytest.LogCaptureFixture
@@ -521,16 +513,6 @@ def test_options(server: LoopbackEndpoint):
             load_model(server.name, options=options)
 
 
-def test_nothing_can_be_done_to_its_weights(server: LoopbackEndpoint):
-    assert not has_twins(server.name)
-    for prefix in ("untrained:", "shuffled:", "tower:"):
-        with pytest.raises(ModelError, match=f"'endpoint:tiny@{server.host}' runs on a server, so this package can"):
-            load_model(prefix + server.name)
-        with pytest.raises(ModelError, match="runs on a server"):
-            check_name(prefix + server.name)
-    assert not server.requests
-
-
 # Letters
 
 
@@ -586,7 +568,7 @@ def test_letters_that_are_not_listed_have_an_upper_bound(server: LoopbackEndpoin
     assert facts == {0: {"unlisted": 2}, 1: {"unlisted": 2}, 2: {"unlisted": 1}}
 
 
-@pytest.mark.parametrize("value", ["1" + "0" * 400, "-1" + "0" * 400, '"-1"', "null", "[]"])
+@pytest.mark.parametrize("value", ["1" + "0" * 400, "-1" + "0" * 400, '"-1"', "null"])
 def test_log_probabilities_that_are_none_are_left_out(server: LoopbackEndpoint, value: str):
     other = json.dumps(logprobs(A=-0.1)["content"][0]["top_logprobs"])
     listed = f'{{"token": "B", "logprob": {value}}}, {other[1:-1]}'

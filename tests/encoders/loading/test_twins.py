@@ -25,7 +25,6 @@ SHUFFLED = TWINS["shuffled"]
 
 KEPT = {
     "whisper": {"embed_positions.weight"},
-    "wav2vec2": set(),
     "wavlm": {"encoder.layers.0.attention.rel_attn_embed.weight"},
     "w2v-bert": {f"encoder.layers.{k}.self_attn.distance_embedding.weight" for k in (0, 1)},
     "sew-d": {"encoder.encoder.rel_embeddings.weight"},
@@ -37,8 +36,6 @@ KEPT = {
         f"audio_model.audio_encoder.layers.{k}.blocks.0.attention.self.relative_position_bias_table" for k in (0, 1)
     },
     "encodec": set(),
-    "mimi": set(),
-    "pe-audio": set(),
 }  # fmt: skip
 """Parameters of tiny models that have two dimensions or more and are no matrices of weights."""
 
