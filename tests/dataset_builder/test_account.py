@@ -35,7 +35,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("has_table", [False, True])
 def test_found_is_read_and_left_out_for_random_folders_with_random_faults(tmp_path, seed, has_table):
     random = np.random.default_rng(seed)
@@ -93,13 +93,10 @@ def test_links_inside_the_folder_are_followed_and_those_out_of_it_where_asked(tm
         ("a.wav", "WAV", "PCM_16"),
         ("a.wav", "WAVEX", "FLOAT"),
         ("a.wav", "WAV", "MS_ADPCM"),
-        ("a.rf64", "RF64", "PCM_16"),
         ("a.aiff", "AIFF", "PCM_16"),
         ("a.w64", "W64", "PCM_16"),
         ("a.caf", "CAF", "PCM_16"),
         ("a.au", "AU", "PCM_16"),
-        ("a.ogg", "OGG", "VORBIS"),
-        ("a.opus", "OGG", "OPUS"),
     ],
 )
 def test_a_file_that_ends_before_its_header_says_is_damaged(tmp_path, name, format, subtype):

@@ -19,7 +19,7 @@ from audio_compositionality.dataset_builder.build import BEGUN_NAME, LOCK_NAME, 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import locked
 
@@ -249,16 +249,6 @@ def test_a_second_build_at_the_same_time_is_refused(tiny_data, tmp_path):
         assert held
         with pytest.raises(DatasetError, match="another build is running"):
             build_dataset(tiny_data, tmp_path / "x", progress=False)
-
-
-def test_some_recipes_with_changed_settings(tmp_path):
-    few = {"blocks": 1}
-    folder = build_dataset("mini", tmp_path / "x", recipes=["a_coat_instances"], changes=few, progress=False)
-    data = open_data(folder)
-    assert data.recipes == ("a_coat_instances",)
-    expected = rendered_preset("mini", recipes=["a_coat_instances"], **few).configuration("a_coat_instances")
-    assert data.configuration("a_coat_instances").fingerprint == expected.fingerprint
-    assert same_clips(data.configuration("a_coat_instances"), expected)
 
 
 def test_bad_arguments_are_refused(tmp_path):

@@ -60,17 +60,6 @@ def test_built_and_rendered_are_the_same(toys, folder):
             assert clip.sample_rate == 8_000
 
 
-def test_datasets_loads_it(toys, folder, tmp_path):
-    rows = datasets.load_dataset(str(folder), "toys", split="train", cache_dir=str(tmp_path / "cache"))
-    encoded = rows.cast_column("more", datasets.List(datasets.Audio(decode=False)))
-    assert [len(clips) for clips in encoded["more"]] == [index % 3 for index in range(17)]
-    assert rows["text"][:2] == ["toy 0", "toy 1"]
-    card = (folder / "README.md").read_text()
-    assert "20 toys for $5 at 8000 Hz." in card
-    assert 'rows.cast_column("more", List(clip))' in card
-    assert "from datasets import Audio, List, load_dataset" in card
-
-
 def test_it_is_added_to_a_folder_without_touching_the_others(toys, tiny_data, tmp_path):
     folder = build_dataset(tiny_data, tmp_path / "x", progress=False)
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
@@ -155,10 +144,8 @@ def test_a_configuration_of_no_recipe_and_missing_splits_are_named(toys, pushed,
     "card",
     [
         "---\nconfigs: [\n---\n",
-        "---\nconfigs:\n- config_name: toys\n  data_files: 7\n---\n",
         "---\nconfigs:\n- config_name: toys\n  data_files:\n  - split: [a]\n    path: {b: c}\n---\n",
         "---\nconfigs:\n- config_name: toys\n  data_files: nowhere/*\n---\n",
-        "---\ndataset_info: 3\nconfigs:\n- config_name: toys\n  data_files: toys/*\n---\n",
         "---\n&a [*a]\n---\n",
     ],
 )

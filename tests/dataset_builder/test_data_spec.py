@@ -23,7 +23,7 @@ from audio_compositionality.dataset_builder.data_spec import (
     recognised,
     with_sound,
 )
-from audio_compositionality.dataset_builder.open_data import open_data, open_recordings, opened_data
+from audio_compositionality.dataset_builder.open_data import open_data, open_recordings
 from audio_compositionality.dataset_builder.rendered import preset_names
 from audio_compositionality.dataset_builder.sounds.hub import list_named_sets
 from audio_compositionality.dataset_builder.sounds.published import PUBLISHED
@@ -105,19 +105,13 @@ def test_folders_of_recordings(here):
     ("name", "text", "kind"),
     [
         ("table.tsv", "label\tfile_name\ndog\ta.wav\n", "table"),
-        ("captions.csv", "\ufefffile_name,caption\na.wav,a dog\n", "table"),
         ("texts.csv", "path,caption,dataset,split_name\na.wav,a dog,x,train\n", "texts"),
         ("questions.csv", "question,choices,answer\nwho?,a;b,a\n", "questions"),
         ("mcq.csv", "audio,Question,A,B,C\nx.wav,who?,a,b,c\n", "questions"),
-        ("questions.jsonl", '{"question": "who?", "options": ["a", "b"]}\n', "questions"),
         ("questions.json", '[{"question": "who?", "options": ["a", "b"]}]', "questions"),
-        ("prompts.csv", "audio,prompt,options,label\nx.wav,who?,a;b,a\n", "questions"),
         ("asked.csv", "audio,frage,option_a,option_b,answer\nx.wav,who?,a,b,A\n", "questions"),
-        ("file.csv", "file,caption\na.wav,a dog\n", "table"),
-        ("path.tsv", "path\tlabel\na.wav\tdog\n", "table"),
         ("no_file.csv", "wav,caption_1,caption_2\na.wav,a dog,a bark\n", "table"),
         ("street.csv", "file,label,start,stop\n0.wav,dog,0,1\n", "labels"),
-        ("begin.csv", "clip,label,begin,end\n0.wav,dog,0,1\n", "labels"),
         ("strong.tsv", "filename\tonset\toffset\tevent_label\n0.wav\t0.5\t1\tdog\n", "labels"),
         # A time of day is none of an event, and neither is a single time.
         ("birds.csv", "filename,name,time\n0.wav,wren,11:51\n", "table"),
@@ -276,22 +270,6 @@ def test_sound_beside_a_table_or_strong_labels_is_found(here):
     assert with_sound(DataSpec(data="clips/m.csv", audio="x"), recognised("clips/m.csv")).audio == "x"
 
 
-def test_tables_call_their_files_as_people_do(here):
-    write_labelled(here / "clips", 8)
-    files = sorted(path.relative_to(here / "clips") for path in (here / "clips").glob("*/*"))
-    lines = [f"{file}\t{file.parent}" for file in files]
-    for heading in ("file", "filename", "path", "audio"):
-        (here / "clips" / "m.tsv").write_text("\n".join([f"{heading}\tlabel", *lines]) + "\n")
-        data = open_data("clips/m.tsv", recipes=["transforms"], transforms=("gain",), bases=12)
-        assert len(data.settings["transforms"].sounds.entries) == 16
-    (here / "clips" / "m.tsv").write_text("\n".join(["wav\tlabel", *lines]) + "\n")
-    with pytest.raises(
-        DatasetError,
-        match=r"no column 'file_name' with the files \(nor file, filename, path, audio, .*--set file=COLUMN",
-    ):
-        open_data("clips/m.tsv", audio="clips")
-
-
 def test_a_description_is_the_data_and_all_that_is_said(here):
     write_labelled(here / "lib" / "animals", 1)
     (here / "lib" / "animals.yaml").write_text(
@@ -413,15 +391,3 @@ def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
         (here / "x.yaml").write_text(text)
         with pytest.raises(InputError, match=rf"^x.yaml: settings: .*{message}"):
             open_data("x.yaml")
-
-
-def test_rows_that_are_fixed_have_no_settings(here):
-    for name, text, message in (
-        ("texts", "path,caption,dataset,split_name\n", "it can only be used with"),
-        ("questions", "question,options\n", "is not a table of questions"),
-    ):
-        (here / name).write_text(text)
-        with pytest.raises(InputError, match=r"'seed' cannot be set: .*whose rows are fixed"):
-            opened_data(DataSpec(data=name, audio="."), changes={"seed": 7})
-        with pytest.raises(DatasetError, match=message):
-            opened_data(DataSpec(data=name, audio="."))

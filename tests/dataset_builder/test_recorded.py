@@ -86,15 +86,6 @@ class TestRecipes:
         with pytest.raises(InputError, match="the recipe 'a_coat' takes no recordings; did you mean 'a_coat_"):
             recorded(recordings, recipes=["a_coat"])
 
-    def test_rows_that_were_drawn_for_the_offer_are_those_of_its_data(self, monkeypatch):
-        drawn = []
-        recipe = type(recorded_recipes()["transforms"])
-        draw = recipe.draw
-        monkeypatch.setattr(recipe, "draw", lambda *arguments: drawn.append(1) or draw(*arguments))
-        data = offered(made_recordings(), recipes=["transforms"], transforms=["gain"]).data
-        assert data.only(["transforms"]).configuration("transforms").rows
-        assert len(drawn) == 1
-
     def test_have_the_settings_that_are_asked_for_else_those_that_suit_the_recordings(self):
         recordings = made_recordings(12, labels="abcdef")
         data = recorded(recordings, recipes=["a_coat_instances"], classes=2, context_sources=1, blocks=2)
@@ -187,16 +178,6 @@ class TestLabels:
         assert offer.data.recipes == ("zero_shot_audio",)
         reason = "has no labels; .*; each recording has several labels, and none of them is selected"
         assert re.search(reason, offer.left_out["binding"])
-
-
-def test_what_there_is_not_is_refused():
-    for options, message in (
-        ({"preset": "ful"}, "unknown preset 'ful'; did you mean 'full'"),
-        ({"base": 5}, "has no setting 'base'; did you mean 'bases'"),
-        ({"classes": 5}, "has no setting 'classes'; .*Valid: bases, "),
-    ):
-        with pytest.raises(InputError, match=message):
-            recorded(made_recordings(), recipes=["transforms"], **options)
 
 
 class TestSettingsOfAFolder:

@@ -222,20 +222,6 @@ class TestParts:
         for row, clip in zip(wanted, clips, strict=True):
             assert (clip.waveform == noise(0.01, seed=row % 7)[:, 0]).all()
 
-    def test_only_the_row_groups_that_hold_them_are_read(self, divided, monkeypatch):
-        asked = []
-        read = pq.ParquetFile.iter_batches
-
-        def watched(file, *args, row_groups, **kwargs):
-            asked.append(row_groups)
-            return read(file, *args, row_groups=row_groups, **kwargs)
-
-        configuration = scenes(divided)
-        list(configuration.clips(range(1)))
-        monkeypatch.setattr(pq.ParquetFile, "iter_batches", watched)
-        list(configuration.clips(range(4, 6)))
-        assert asked == [[1], [0]]
-
     @pytest.mark.parametrize("wanted", [range(0, 22), range(-1, 2), range(0, 4, 2)])
     def test_that_are_not_there_are_refused(self, divided, wanted):
         with pytest.raises(InputError, match=r"clips are range\(.*\); they must be consecutive and lie within"):

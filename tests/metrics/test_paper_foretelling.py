@@ -93,7 +93,7 @@ def turned() -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_r_is_of_directions_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probing, "EPOCHS", 4)
+    monkeypatch.setattr(probing, "EPOCHS", 2)
     data = turned()
     result = equivariance(**data, probes="slp", scaled=False)
     # Lengths say nothing, neither of one clip nor of all.

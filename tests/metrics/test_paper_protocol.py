@@ -19,8 +19,8 @@ SCALE = 14
 def factor_clips(scale: float = 1.0) -> dict[str, Any]:
     """Arguments of `informativeness`: five levels that move embeddings of 64 dimensions along a line, and noise."""
     rng = np.random.default_rng(0)
-    block, level = np.repeat(np.arange(40), 5), np.tile(np.arange(5.0), 40)
-    z = level[:, None] * rng.normal(size=64) / 2 + 0.5 * rng.normal(size=(200, 64))
+    block, level = np.repeat(np.arange(20), 5), np.tile(np.arange(5.0), 20)
+    z = level[:, None] * rng.normal(size=64) / 2 + 0.5 * rng.normal(size=(100, 64))
     return {"embeddings": scale * z, "labels": level, "folds": block % 5, "blocks": block}
 
 

@@ -241,12 +241,12 @@ def test_random_words_are_hardly_ever_parsed() -> None:
     rng, vocabulary = random.Random(0), [word for word in COMMON.split() if word not in ("one", "once", "two", "no")]
     for options in OPTION_SETS[:6]:
         parsed = 0
-        for _ in range(2000):
+        for _ in range(500):
             words = [rng.choice(vocabulary) for _ in range(rng.randint(1, 30))]
             marks = [rng.choice(["", "", "", "", ",", "."]) for _ in words]
             text = " ".join(word + mark for word, mark in zip(words, marks, strict=True))
             parsed += match_answer(text[:1].upper() + text[1:], options).option is not None
-        assert parsed <= 0.01 * 2000, (options, parsed)
+        assert parsed <= 0.01 * 500, (options, parsed)
 
 
 def test_options_that_differ_only_in_what_is_folded_are_told_apart_by_letter_and_by_their_own_text() -> None:
@@ -274,9 +274,6 @@ PIECES = REPEATED.split("¦")
 """What is repeated."""
 BRACKETS = (*zip("({", ")}", strict=True), ("<think>", "</think>"), ("<answer>", "</answer>"))
 HALVES = (*BRACKETS, ("A ", "B "), ("1 ", "to "), ("**", "A**"))
-
-
-ALIKE = tuple(f"{'a ' * 200}{number}" for number in range(26))
 LONG_TEXTS = tuple(f"the bell of the old church, {'heard from far away, ' * 20}{number}" for number in range(26))
 SECONDS = tuple(f"{at}.0–{at + 1}.{at} s" for at in range(26))
 CLOCKS = ("0:00 to 0:01", "1:02 to 1:03.5", "00:10–00:20")
@@ -295,7 +292,7 @@ def of_options(options: Sequence[str]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [PETS, YES_NO, SECONDS, TIMES, CHINESE, ("0", "00", "0.0"), CLOCKS, ALIKE, LONG_TEXTS],
+    [YES_NO, SECONDS, LONG_TEXTS],
     ids=lambda options: ", ".join(options)[:30],
 )
 def test_no_string_takes_long(options: Sequence[str]) -> None:
@@ -326,7 +323,7 @@ def test_mixtures_of_all_that_answers_are_made_of_raise_nothing() -> None:
     rng = random.Random(5)
     strange = (("0", "00", "0.0"), tuple(reversed(LETTERS)), ("…", "🙂"), ("a", "A dog", "dog"))
     kinds = (PETS, NESTED, COUNTS, YES_NO, TIMES, CLOCKS, *strange)
-    for _ in range(3000):
+    for _ in range(1000):
         options = rng.choice(kinds)
         pieces = (*PIECES, *of_options(options), *"aAbB12.,:()[]{}<>*_`$\\\"'/-–\n\t 狗雨дकाé\ud800\u200b\u0301Ⅳ½")
         text = "".join(rng.choice(pieces) for _ in range(rng.randint(1, 12)))

@@ -72,14 +72,6 @@ def score_of(name: str) -> dict[str, Any]:
     return next(iter(measures.values()))
 
 
-def make_space(name: str, folder: Path) -> Path:
-    """The files of a Space, as they are pushed."""
-    folder.mkdir(parents=True)
-    for file, content in metric_files(name).items():
-        (folder / file).write_bytes(content)
-    return folder
-
-
 @pytest.mark.parametrize("name", list_metrics())
 class TestFolder:
     def test_card_has_what_a_space_needs(self, name: str) -> None:

@@ -26,12 +26,10 @@ def test_code_is_that_of_its_version() -> None:
 @pytest.mark.parametrize(
     ("change", "same"),
     [
-        (("1  # one", "1"), True),
         (('"""Sum."""', '"""Another text."""'), True),
         (('"bad x"', 'f"bad {x}"'), True),
         (('{"s": {}}', '{"s": {"digits": 2}}'), True),
         (("return x + ONE", "return x - ONE"), False),
-        (("ONE = 1", "ONE = 2"), False),
         (("x is None", "x is not None"), False),
     ],
 )

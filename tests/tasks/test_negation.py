@@ -11,7 +11,11 @@ from audio_compositionality.tasks.registry import load_task
 
 TASK = load_task("negation")
 RECIPE = load_recipe("negation")
-ROWS = RECIPE.render(RECIPE.presets["mini"].changed(items=16)).rows
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return RECIPE.render(RECIPE.presets["mini"].changed(items=16)).rows
 
 
 def scored(rows, believed):
@@ -20,14 +24,14 @@ def scored(rows, believed):
     return TASK.score(rows, Outputs(clips=np.tile(np.eye(2), (len(rows), 1)), texts=texts), {}, "cpu", False)
 
 
-def test_a_model_that_is_right_of_order_alone_and_blind_elsewhere():
+def test_a_model_that_is_right_of_order_alone_and_blind_elsewhere(rows):
     def believed(row):
         if row["kind"] == "order":
             return [[1, 0], [0, 1]]
         # Both captions are taken for the one that does not deny.
         return [[0, 1], [0, 1]] if row["negated"] == 0 else [[1, 0], [1, 0]]
 
-    scores = scored(ROWS, believed)
+    scores = scored(rows, believed)
     kinds = {name: scores.measures[f"match_{name}"] for name in ("absence", "only", "number", "order")}
     assert kinds == {"absence": 0.5, "only": 0.5, "number": 0.5, "order": 1}
     assert scores.measures["match"] == 0.625
@@ -38,15 +42,15 @@ def test_a_model_that_is_right_of_order_alone_and_blind_elsewhere():
         assert column.mean() == pytest.approx(scores.measures[measure.name]), measure.name
 
 
-def test_of_numbers_alone_nothing_is_denied():
-    rows = [row for row in ROWS if row["kind"] == "number"]
+def test_of_numbers_alone_nothing_is_denied(rows):
+    rows = [row for row in rows if row["kind"] == "number"]
     scores = scored(rows, lambda row: [[1, 0], [0, 1]])
     assert (scores.measures["match"], scores.measures["negated"], scores.measures["match_order"]) == (1, None, None)
     assert "score_negated" not in scores.columns
 
 
-def test_items_of_the_same_labels_are_one_cluster():
-    samples = TASK.samples(ROWS)
+def test_items_of_the_same_labels_are_one_cluster(rows):
+    samples = TASK.samples(rows)
     assert samples.clusters[0] == samples.clusters[1]
-    assert len(set(samples.clusters.tolist())) == len({row["pair"] for row in ROWS})
-    assert samples.groups["kind"] == tuple(row["kind"] for row in ROWS)
+    assert len(set(samples.clusters.tolist())) == len({row["pair"] for row in rows})
+    assert samples.groups["kind"] == tuple(row["kind"] for row in rows)

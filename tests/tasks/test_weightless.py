@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import librosa
+from functools import cache
+
 import numpy as np
 import pytest
 import scipy.fft
@@ -20,13 +21,17 @@ from audio_compositionality.tasks.registry import load_task
 RATE = 16_000
 
 
-MEL = librosa.filters.mel(sr=RATE, n_fft=1024, n_mels=64, fmin=40, fmax=7_800, htk=True, norm=None).T
+@cache
+def mel():
+    import librosa
+
+    return librosa.filters.mel(sr=RATE, n_fft=1024, n_mels=64, fmin=40, fmax=7_800, htk=True, norm=None).T
 
 
 def power_of(clip, hop):
     """Power in 64 mel bands of frames of 64 ms."""
     frames = np.lib.stride_tricks.sliding_window_view(clip.astype(np.float64), 1024)[::hop]
-    return np.abs(np.fft.rfft(frames * np.hanning(1024))) ** 2 @ MEL
+    return np.abs(np.fft.rfft(frames * np.hanning(1024))) ** 2 @ mel()
 
 
 class Modulation(Model):

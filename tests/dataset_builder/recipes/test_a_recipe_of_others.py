@@ -8,7 +8,6 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data, open_recordings
 from audio_compositionality.dataset_builder.recorded import recorded
 from audio_compositionality.dataset_builder.rendered import rendered_preset
-from audio_compositionality.support.errors import InputError
 
 from ..sounds.sounds import noise, write
 from . import louder
@@ -54,12 +53,6 @@ def test_a_build_notices_that_its_code_has_changed_and_its_version_has_not(tmp_p
         build_dataset(again, tmp_path / "built", progress=False)
     folder = build_dataset(again, tmp_path / "built", force=True, progress=False)
     assert list(open_data(str(folder)).configuration("louder").rows) == list(again.configuration("louder").rows)
-
-
-def test_a_rate_that_cannot_be_mixed_is_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(InputError, match=r"sample_rate is 16,001; it must be a multiple of 100"):
-        build_dataset(rendered_preset("mini", recipes=["louder"], sample_rate=16_001), tmp_path / "x", progress=False)
-    assert not list((tmp_path / "x").iterdir())
 
 
 def test_of_tones_one_is_twice_as_loud():

@@ -39,21 +39,11 @@ def more_of(name):
 
 CARDS = {
     "a_coat_instances": ("3 blocks: two contexts A and C, and 6 classes", "no recordings", "has 1 source with"),
-    "comp_a_attribute": ("| pitch | low | 0, 1 |",),
-    "comp_a_train": ("first later, before that and amid",),
-    "composed_retrieval": ("6 queries: a **source** clip", "Clips last 1.32 s"),
-    "count_instances": ("6 ladders: clips in which the same sound", "stays within ± 1.5 dB"),
     "factors": ("2 **stars** of 30 clips", "16 **crossed** clips"),
-    "louder": ("`louder` | place of the louder one among them |",),
-    "negation": ("10 items of two clips", "36480 samples"),
     "polybench": (
         "25 multiple-choice questions about 23 clips",
         "25 about\n23 clips for training",
         "electric piano, brass sec",
-    ),
-    "polybench_atoms": (
-        "8 questions about 4 clips",
-        "if options are Yes and No, meaning of Yes: `present`, `absent`, `before`, `after` |",
     ),
     "transforms": (
         "10 sound scenes: in turn a single source, and 2 to 3 sources together.",
@@ -61,9 +51,6 @@ CARDS = {
         "| `gain` | −24 to 0 dB |",
         "| 7 | Breath Pad |",
     ),
-    "two_clips": ("16 questions about two clips", "4 groups of four"),
-    "when": ("5 groups of three clips of three sounds", "0.6 to 2.4 s", "`onset`"),
-    "a_coat_instances of sounds": ("3 blocks: two contexts A and C, and 3 classes",),
     "transforms of sounds": (
         "recordings, distributed over labels as evenly",
         "Other recordings, as many as there are and at most 112, follow without copies",
@@ -183,13 +170,8 @@ def test_the_card_names_every_column_and_says_what_there_is(configuration, membe
         assert max(len(line) for line in card.splitlines() if not line.startswith("|")) <= 140
 
 
-def test_the_same_spec_draws_the_same_rows_and_samples_and_another_seed_others(member, configuration):
-    again = type(configuration.rendering)(*spec_of(member))
-    assert again.rows is not configuration.rows
-    assert list(again.rows) == list(configuration.rows)
-    for index in {len(again.rows) - 1, 0}:
-        pairs = zip(again.clips(index), configuration.rendering.clips(index), strict=True)
-        assert all(np.array_equal(*pair) for pair in pairs)
+def test_another_seed_draws_other_rows(member, configuration):
+    """That the same spec draws the same is what the frozen digests say."""
     other = opened(member, seed=7)
     assert other.fingerprint != configuration.fingerprint
     if configuration.recipe not in ("audio_text_retrieval", "zero_shot_audio"):
@@ -287,7 +269,7 @@ def test_the_fingerprint_changes_exactly_when_a_field_does(member, configuration
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("member", MEMBERS)
+@pytest.mark.parametrize("member", [*RECIPES, "binding of sounds", "zero_shot_audio of sounds"])
 def test_what_is_built_is_what_is_rendered_bit_for_bit(member, tmp_path):
     recipe, spec = spec_of(member)
     data = RenderedData("small", {recipe.name: spec})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSpec
-from audio_compositionality.dataset_builder.scenes.sources import FULL_SCALE, Source, ToneBank, draw_crossed, draw_stars
+from audio_compositionality.dataset_builder.scenes.sources import FULL_SCALE, ToneBank, draw_crossed, draw_stars
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
 FEW = {"num_classes": 3, "voices": default_voices()[:3], "stars": 9, "crossed_levels": (3, 2, 2, 2)}
@@ -79,18 +79,6 @@ def test_a_star_has_one_gain_that_brings_its_loudest_clip_to_full_scale(stars):
     assert gains == {True, False}
 
 
-def test_the_onset_clip_draws_onsets_again_and_nothing_else(stars, few):
-    for of_star in stars.values():
-        (base_drawn, base, clip), (drawn, row, other) = of_star["base"], of_star["onset"]
-        assert drawn.sources == base_drawn.sources
-        assert set(row["onsets"]).isdisjoint(base["onsets"])
-        changed = {"id", "factor", "onsets"}
-        assert {key: row[key] for key in row.keys() - changed} == {key: base[key] for key in base.keys() - changed}
-        mixed = ToneBank(few.spec).mix(drawn.sources, drawn.onsets(few.spec)) * np.float32(row["gain"])
-        assert np.abs(other - FULL_SCALE * mixed).max() <= 1.01
-        assert (other != clip).any()
-
-
 def test_the_crossed_part_is_every_combination_of_the_classes_that_are_kept(few):
     rows = [row for row in few.rows if row["kind"] == "crossed"]
     levels = [tuple(row["levels"].values()) for row in rows]
@@ -102,25 +90,13 @@ def test_the_crossed_part_is_every_combination_of_the_classes_that_are_kept(few)
 
 @pytest.mark.parametrize(
     ("count", "kept"),
-    [(2, (0, 7)), (3, (0, 4, 7)), (4, (0, 2, 5, 7)), (5, (0, 2, 4, 5, 7)), (8, tuple(range(8))), (49, tuple(range(8)))],
+    [(2, (0, 7)), (5, (0, 2, 4, 5, 7)), (49, tuple(range(8)))],
 )
 def test_classes_are_kept_as_evenly_as_they_can_be_with_both_ends(count, kept):
     classes = FactorSpec(crossed_levels=(count, 2, 2, 2)).crossed_classes
     assert classes == {"timbre": kept, "pitch": (0, 7), "rate": (0, 7), "amplitude": (0, 7)}
     steps = [second - first for first, second in pairwise(kept)]
     assert max(steps) - min(steps) <= 1
-
-
-def test_locked_onsets_are_zero_but_in_the_clip_that_has_them_redrawn():
-    for clip in drawn_of(FactorSpec(**FEW, onset="locked")):
-        assert any(clip.shares) is (clip.factor == "onset")
-
-
-def test_as_many_sources_as_there_can_be_are_found():
-    settings = FactorSpec(num_classes=2, voices=default_voices()[:2], max_sources=12, stars=16, seed=1)
-    sets = [set(clip.sources) for clip in drawn_of(settings) if clip.block]
-    assert max(map(len, sets)) == 12
-    assert {Source(*levels) for levels in product(range(2), repeat=4)} >= set.union(*sets)
 
 
 def test_another_seed_draws_everything_anew():
@@ -137,7 +113,7 @@ def test_another_seed_draws_everything_anew():
     assert "The seed also moves the levels" in RECIPE.describe(fresh)
 
 
-@pytest.mark.parametrize("seed", range(1, 12))
+@pytest.mark.parametrize("seed", range(1, 4))
 def test_levels_that_are_drawn_stay_in_their_bins_and_evenly_spaced(seed):
     preset, fresh = FactorSpec(), FactorSpec(seed=seed)
     spaces = {

@@ -68,15 +68,6 @@ def test_captions_say_of_loudness_what_the_table_says(half_filled):
         assert all(word in words for text in row["captions"] for word in ("soft", "loud") if word in text.split())
 
 
-def test_words_that_go_together_are_exchanged_alone_or_leave_a_reason(tmp_path):
-    recordings = opened(tmp_path, (("soft", "low"), ("loud", "high")))
-    offer = offered(recordings, recipes=["comp_a_attribute", "comp_a_order"], items=4)
-    assert "comp_a_order" in offer.data.recipes
-    for name, reason in offer.left_out.items():
-        assert name == "comp_a_attribute"
-        assert "num_classes" not in reason
-
-
 def test_levels_of_words_change_nothing_where_all_are_equally_loud(sounds):
     assert {round(entry.level) for entry in sounds.entries} == {0, -20}
     data = offered(sounds, recipes=["polybench_atoms"], train_sets=1, test_sets=2).data

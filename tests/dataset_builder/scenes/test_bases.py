@@ -12,24 +12,12 @@ from audio_compositionality.dataset_builder.scenes.bases import (
     Copy,
     RecentOrbits,
     base_length,
-    draw_bases,
     reach_of,
     render_candidates,
     render_orbit,
     with_energy,
 )
 from audio_compositionality.dataset_builder.scenes.effects import ParameterRange, Transform, load_transform
-from audio_compositionality.dataset_builder.scenes.sources import SceneSpec
-from audio_compositionality.dataset_builder.sounds.tones import default_voices
-
-SETTINGS = SceneSpec(max_sources=3)
-
-
-def test_as_many_as_there_may_be_can_be_drawn():
-    few = SceneSpec(num_classes=2, max_sources=2, voices=default_voices()[:2])
-    assert len({frozenset(base.sources) for base in draw_bases(few, 16)}) == 16
-    assert len({frozenset(base.sources) for base in draw_bases(few, 6, 5)}) == 11
-
 
 RATE = 16_000
 FULL = 32_766
@@ -75,15 +63,6 @@ def test_one_gain_lowers_them_all_where_one_would_pass_full_scale():
     )
 
 
-def test_a_clip_is_the_middle_and_faster_copies_read_more_of_it():
-    ramp = np.arange(1, 3 * 2_000 + 3) / 20_000
-    base, faster = render_orbit(ramp, 2_000, RATE, [copy("faster", 3)], 0)
-    assert base == pytest.approx(ramp[2_001:4_001] * FULL, abs=0.51)
-    read = ramp[::3][:2_000]
-    levelled = root_mean_square(ramp[2_001:4_001]) / root_mean_square(read)
-    assert faster == pytest.approx(read * levelled * FULL, abs=0.51 + 3 * FULL / 20_000)
-
-
 def test_lengths_leave_room_for_what_is_read():
     assert base_length(tone(1), RATE, 10, 1) == RATE
     assert base_length(tone(20), RATE, 10, 1) == 10 * RATE
@@ -125,16 +104,6 @@ def test_an_orbit_is_rendered_once_for_several_threads():
     assert counts.count(0) == 2
 
 
-def test_an_error_is_raised_again_for_each_clip():
-    def render():
-        raise DatasetError("is silent")
-
-    orbits = RecentOrbits()
-    for _ in range(2):
-        with pytest.raises(DatasetError, match="is silent"):
-            orbits.clip(0, 0, render)
-
-
 class TestCandidates:
     def test_have_exactly_the_energy_of_the_base(self):
         base = (0.01 * FULL * tone(1, 1)).astype(np.int16)
@@ -144,15 +113,6 @@ class TestCandidates:
         energies = {int(np.square(clip.astype(np.int64)).sum()) for clip in (base, *clips)}
         assert len(energies) == 1
         assert {clip.dtype for clip in clips} == {np.dtype(np.int16)}
-
-    def test_are_softer_together_where_one_would_pass_full_scale(self):
-        click = np.random.default_rng(0).standard_normal(RATE) * np.exp(-np.arange(RATE) / 20)
-        base = (0.5 * FULL * tone(1, 1)).astype(np.int16)
-        clips = render_candidates([tone() * np.exp(-np.arange(RATE) / RATE), click], RATE, base, inverted=False)
-        energies = {int(np.square(clip.astype(np.int64)).sum()) for clip in clips}
-        assert len(energies) == 1
-        assert energies.pop() < np.square(base.astype(np.int64)).sum() / 10
-        assert FULL - 1 <= max(int(np.abs(clip.astype(int)).max()) for clip in clips) <= FULL + 1
 
     def test_have_inverted_polarity_on_request_and_nothing_above_the_highest(self):
         rng = np.random.default_rng(0)
@@ -169,7 +129,7 @@ class TestCandidates:
         with pytest.raises(DatasetError, match="compared with a silent clip"):
             render_candidates([tone(), np.zeros(RATE)], RATE, np.ones(RATE, np.int16), inverted=False)
 
-    @pytest.mark.parametrize("missing", [-5_000, -1, 0, 1, 2, 999, 123_457])
+    @pytest.mark.parametrize("missing", [-5_000, 0, 1, 123_457])
     def test_energy_is_met_by_steps_of_one(self, missing):
         samples = np.rint(300 * np.random.default_rng(1).standard_normal(4_000)).astype(np.int64)
         adjusted = with_energy(samples, int(np.square(samples).sum()) + missing)

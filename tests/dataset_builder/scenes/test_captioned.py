@@ -78,18 +78,6 @@ class TestLoops:
         assert begin - cut == 4_000
         assert 0.4 <= cut / (TOTAL - 4_000) <= 0.6
 
-    @pytest.mark.parametrize("tree", [X + Y + Z, X * Y * Z, (X + Y) * Z, (X * Y) + Z])
-    def test_of_a_tree_are_where_its_time_line_has_them(self, tree):
-        sounds = sounds_of(0.4, 0.5, 0.6, loops=(0, 1, 2))
-        rng = np.random.default_rng(3)
-        clip = TimedClip(tree, (0, 1, 2), draw_spans(tree, TOTAL, 800, rng))
-        row = timed([clip], 800, (0.0,) * 3, sounds, rng)
-        assert tuple((event.start, event.stop) for event in row.clips[0]) == clip.spans
-
-    def test_are_not_read_before_they_are_heard(self, monkeypatch):
-        monkeypatch.setattr(Noises, "waveform", None)
-        assert timed_of(X + Y, sounds_of(0.4, 0.7, loops=(0, 1))).clips
-
 
 class TestOtherSounds:
     def test_last_as_long_as_they_are_and_fade_into_each_other_over_a_tenth_of_the_shorter(self):
@@ -122,17 +110,6 @@ class TestOtherSounds:
                     natural = max(sounds.length(event.entry), SHORTEST * RATE)
                     assert event.length >= natural - 5
 
-    def test_soft_parts_of_long_sounds_are_avoided(self):
-        class Rising(Noises):
-            def waveform(self, index):
-                samples, rate = super().waveform(index)
-                return samples * np.where(np.arange(len(samples)) < len(samples) // 2, 0.01, 1), rate
-
-        sounds = EventSounds(Rising((2.0, 20.0)), RATE, -60.0)
-        for seed in range(5):
-            event = timed_of(X + Y, sounds, seed=seed).clips[0][1]
-            assert event.offset + event.length > 10 * RATE + RATE // 2
-
 
 class TestClipsOfARow:
     def test_have_the_same_parts_of_the_same_sounds_and_last_equally_long(self):
@@ -155,19 +132,6 @@ class TestClipsOfARow:
         assert np.sqrt(np.mean(np.square(one / 2**15))) == pytest.approx(LEVEL, rel=0.01)
         (other,) = mixed(TimedRow(((events[1],),), 0), sounds, TOTAL)
         assert (both == one + other).all()
-
-    def test_rise_and_fall_so_that_powers_of_neighbours_add_up(self):
-        sounds = sounds_of(0.5, 0.5, loops=(0, 1))
-        fade = RATE
-        whole = mixed(TimedRow(((Event(0, 0, TOTAL),),), 0), sounds, TOTAL)[0].astype(float)
-        first, second = (
-            mixed(TimedRow(((event,),), fade), sounds, TOTAL)[0].astype(float)
-            for event in (Event(0, 0, TOTAL // 2), Event(0, TOTAL // 2 - fade, TOTAL))
-        )
-        joint = slice(TOTAL // 2 - fade, TOTAL // 2)
-        powers = np.mean(first[joint] ** 2) + np.mean(second[joint] ** 2)
-        assert powers == pytest.approx(np.mean(whole**2), rel=0.1)
-        assert not first[TOTAL // 2 :].any()
 
 
 NOUNS = ToneSpec().nouns
@@ -197,16 +161,13 @@ class TestNovelPairs:
         assert max(uses.values()) == 2
         assert novel_pairs([*NOUNS[::-1], NOUNS[0]]) == novel
 
-    @pytest.mark.parametrize("count", [3, 6, 7, 12, 24, 60])
+    @pytest.mark.parametrize("count", [3, 7, 24])
     def test_of_other_numbers_are_as_even(self, count):
         names = [f"label {number}" for number in range(count)]
         novel = novel_pairs(names)
         assert len(novel) == round(count * (count - 1) / 2 * 6 / 28)
         uses = Counter(name for pair in novel for name in pair)
         assert max(uses.values()) - min(uses[name] for name in names) <= 2
-
-    def test_of_two_names_there_are_none(self):
-        assert novel_pairs("ab") == novel_pairs("") == frozenset()
 
     def test_are_those_of_test_items_alone(self, tones):
         assert {subset: len(pairs) for subset, pairs in tones.pairs("test").items()} == {"seen": 22, "novel": 6}
@@ -279,23 +240,6 @@ class TestDraws:
             "dimensions": ["dynamics"],
             "entry": palette.entries[0].id,
         }
-
-    def test_exchange_exact_values(self, tones):
-        numbers = {entry.id: number for number, entry in enumerate(tones.entries)}
-        split_of = {n: split for split, of in tones.by_split.items() for every in of.values() for n in every}
-        exchanged = 0
-        for one in tones.by_split["train"]["bell"][:40]:
-            for other in tones.by_split["train"]["organ"][:40]:
-                found = tones.exchanged("train", one, other, ("pitch",), {})
-                pitch = tones.entries[other].id.split("/")[1]
-                bell, _, *rest = tones.entries[one].id.split("/")
-                wanted = numbers["/".join((bell, pitch, *rest))]
-                assert found == ([wanted] if split_of[wanted] == "train" else [])
-                exchanged += len(found)
-                assert tones.distance(one, other, ("pitch",)) == abs(
-                    tones.sounds.classes[one][1] - tones.sounds.classes[other][1]
-                )
-        assert exchanged
 
     def test_are_dealt_evenly_in_an_order_that_is_drawn(self):
         first, second = ([dealt("abcd", number, seed, 99) for number in range(12)] for seed in (0, 1))

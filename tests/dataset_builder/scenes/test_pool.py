@@ -1,7 +1,6 @@
 """Sounds by label and condition: which of them blocks have, and how a recording is placed in a clip."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -23,7 +22,7 @@ from audio_compositionality.dataset_builder.scenes.pool import (
     lay_out,
     place_recording,
 )
-from audio_compositionality.dataset_builder.sounds.entries import Sound, related
+from audio_compositionality.dataset_builder.sounds.entries import related
 
 from ..recipes.recorded import ENGINES, instances, labels_of, unconditioned
 
@@ -70,25 +69,6 @@ class TestBlocks:
         used = {name for row in rows for name in (*row["instances_b"], *row["instances_d"], *contexts(row))}
         assert used == set(entries)
 
-    def test_related_conditions_can_be_allowed(self):
-        rows, _ = drawn(instances(12, conditions=("espeak/f1", "espeak/m1")), unrelated=False)
-        assert all({row["condition_b"], row["condition_d"]} == {"espeak/f1", "espeak/m1"} for row in rows)
-
-    def test_a_label_with_one_recording_serves_as_context_and_one_without_a_label_for_nothing(self):
-        without = {(label, condition) for label in labels_of(12)[8:] for condition in ENGINES[1:]}
-        recordings = instances(12, without=without)
-        nameless = tuple(Sound(f"{n}", "", "", f"{100 + n:064x}", condition=ENGINES[0]) for n in range(9))
-        more = replace(
-            recordings,
-            entries=(*nameless, *recordings.entries),
-            seconds=recordings.seconds * 2,
-            rates=recordings.rates * 2,
-        )
-        rows, entries = drawn(more)
-        for row in rows:
-            assert set(row["labels"]) == set(labels_of(8))
-            assert {entries[name].label for name in contexts(row)} == set(labels_of(12)[8:])
-
     @pytest.mark.parametrize(
         "recordings",
         [
@@ -111,7 +91,6 @@ class TestErrors:
         assert message(instances(10)) == (
             "made up has 10 labels; 8 classes and 2 × 2 context sources require 12: --set classes=6"
         )
-        assert message(instances(6)).endswith("require 12: --set classes=4 --set context_sources=1")
         assert message(instances(3)).endswith(
             "require 12; at least 4 are needed (--set classes=2 --set context_sources=1)"
         )
@@ -145,12 +124,6 @@ class TestErrors:
             "made up: 9 classes need labels with two recordings each, of different groups; the groups of these "
             "recordings do not permit this: --set classes=8, or other groups"
         )
-
-    def test_no_labels(self):
-        expected = "made up has no labels; scenes are mixed from classes: names or whole numbers"
-        assert message(unconditioned([])) == expected
-        entries = tuple(replace(entry, label="") for entry in unconditioned([2] * 12).entries)
-        assert message(replace(unconditioned([2] * 12), entries=entries)) == expected
 
 
 class TestPool:
@@ -187,30 +160,7 @@ def noise(length, seed=0):
 
 
 class TestLayout:
-    def test_a_short_recording_is_repeated_from_its_phase(self):
-        recording = noise(700)
-        clip = lay_out(recording, 4_000, 300, 0.4)
-        period = np.concatenate([recording, np.zeros(300)])
-        assert np.array_equal(clip[:1_000], np.roll(period, -400))
-        assert np.array_equal(clip[1_000:], clip[:-1_000])
-
-    @pytest.mark.parametrize(("phase", "start"), [(0.0, 7_000), (0.5, 8_000), (0.9999, 9_000)])
-    def test_a_long_one_gives_a_window_with_its_loudest_part(self, phase, start):
-        recording = 0.01 * noise(20_000)
-        recording[9_000:11_000] *= 100
-        clip = lay_out(recording, 4_000, 100, phase)
-        (there,) = [n for n in range(16_001) if np.array_equal(recording[n : n + 4_000], clip)]
-        assert there == pytest.approx(start, abs=30)
-
-    def test_one_whose_loudest_part_is_at_an_end_is_heard_round_the_pause(self):
-        recording = 0.01 * noise(20_000)
-        recording[:2_000] *= 100
-        clip = lay_out(recording, 4_000, 300, 0.0)
-        assert np.array_equal(clip[2_000:], recording[:2_000])
-        assert not clip[1_700:2_000].any()
-        assert np.array_equal(clip[:1_700], recording[-1_700:])
-
-    @pytest.mark.parametrize("length", [100, 999, 1_999, 2_500, 3_700, 3_999, 4_000, 4_001, 9_000])
+    @pytest.mark.parametrize("length", [100, 2_500, 3_999, 4_001, 9_000])
     def test_the_loudest_part_is_always_heard_and_never_in_the_same_place(self, length):
         recording = 1e-3 * noise(length)
         recording[length // 3] = 5
@@ -242,17 +192,6 @@ class TestFilter:
         slopes = np.diff(spectrum[within]) / np.diff(np.log(frequencies[within]))
         assert np.abs(slopes).max() < 1.05 * steepest
 
-    def test_it_keeps_the_phase_and_does_not_run_from_the_end_into_the_beginning(self):
-        pulse = np.zeros(8_000)
-        pulse[-1] = 1
-        clip = equalise(pulse, 16_000, np.linspace(-8, 8, KNOTS))
-        assert np.abs(clip).argmax() == 7_999
-        assert np.abs(clip[:1_000]).max() < 1e-6
-
-    def test_no_decibels_are_no_filter(self):
-        clip = noise(500)
-        assert equalise(clip, RATE, np.zeros(KNOTS)) is clip
-
 
 class TestPlacing:
     def test_levels_are_one_whatever_the_recording(self):
@@ -260,20 +199,6 @@ class TestPlacing:
             clip = place_recording(scale * noise(length), rate, 4_000, RATE, 4.0, np.random.default_rng(0))
             assert clip.shape == (4_000,)
             assert np.sqrt(np.mean(clip**2)) == pytest.approx(1, abs=1e-12)
-
-    def test_its_polarity_is_either_as_often(self):
-        offset = np.ones(4_000) + 0.1 * noise(4_000)
-        signs = [
-            np.sign(place_recording(offset, RATE, 4_000, RATE, 0.0, np.random.default_rng(seed)).sum())
-            for seed in range(400)
-        ]
-        # Three standard errors of 400 throws of a coin.
-        assert abs(np.mean(signs)) < 3 / 20
-
-    def test_a_lower_rate_is_resampled(self):
-        times = np.arange(22_050) / 22_050
-        clip = place_recording(np.sin(2 * np.pi * 440 * times), 22_050, 8_000, 8_000, 0.0, np.random.default_rng(0))
-        assert np.abs(np.fft.rfft(clip)).argmax() == 440
 
     def test_silence_is_refused(self):
         for scale, heard in ((0, "no sound at all"), (1e-5, "100 dB below full scale")):

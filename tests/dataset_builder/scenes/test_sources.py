@@ -2,7 +2,6 @@
 
 from itertools import combinations
 
-import librosa
 import numpy as np
 import pytest
 from scipy import fft
@@ -24,12 +23,6 @@ def test_classes_worked_by_hand():
     assert settings.decibels == pytest.approx([-24.375 + 3.25 * i for i in range(8)])
     assert settings.gains[7] == pytest.approx(10 ** (-1.625 / 20))
     assert settings.periods[0] == round(32_000 / settings.rates[0])
-
-
-def test_pitch_classes_between_semitones_go_to_the_nearest():
-    # 60..65 in four bins of 1.25: centres 60.625, 61.875, 63.125, 64.375.
-    settings = SceneSpec(num_classes=4, pitch_range=(60, 65), voices=SceneSpec().voices[:4])
-    assert settings.pitches == (61, 62, 63, 64)
 
 
 def test_labels_are_distinct_even_where_names_are_not():
@@ -193,7 +186,9 @@ class TestDefaultTimbres:
     @pytest.mark.slow
     def test_voices_are_distinct(self, default_bank):
         """Log-mel spectrograms of any two voices at one note and rate differ by more than 5 dB a cell."""
-        for pitch in range(8):
+        import librosa
+
+        for pitch in (0, 4, 7):
             spectra = []
             for timbre in range(8):
                 tone = default_bank.tones[timbre, pitch, 7]

@@ -123,16 +123,12 @@ class TestTables:
             ("dog/0.wav,a,x\ndog/0.wav,b,x", r"metadata\.csv:3 names 'dog/0\.wav', as metadata\.csv:2 does"),
             ("dog/0.wav,a", r"metadata\.csv:2 has 2 fields, but the first line names 3 columns"),
             ("", r"no rows below its first line"),
-            ("dog/9.wav,a,x", r"'dog/9\.wav' is not in .*sounds;"),
             (
                 "../outside.wav,a,x",
                 r"'\.\./outside\.wav' is not in .*; a table can only name files in that folder: .*--set audio=F",
             ),
-            ("/etc/passwd,a,x", r"'/etc/passwd' is not in .*; a table can only name files in that folder"),
             ("link.wav,a,x", r"'link\.wav' is a link out of the folder; allow it with --set follow_links=true"),
-            ("dog,a,x", r"'dog' is not in "),
             ('"dog/0.wav,a,x', "cannot be read as a row of a table: unexpected end of data"),
-            ("\0,a,x", "cannot be read"),
             ("\xff,a,x", r"is not UTF-8 text .line 2, byte 0xff.\. Give its encoding, e.g. --set encoding=cp1252"),
         ],
     )

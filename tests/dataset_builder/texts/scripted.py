@@ -3,10 +3,6 @@
 import json
 from pathlib import Path
 
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
-
 
 class Scripted:
     """Answers by what a function makes of a prompt; keeps what it was asked."""
@@ -34,6 +30,10 @@ def as_json(**values):
 
 def save_tiny_gpt2(folder: Path, *, chat_template=None, positions=4_096, vocabulary=256) -> Path:
     """A GPT-2 of random weights that reads bytes."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     words = {letter: number for number, letter in enumerate(letters)} | {"<end>": 256}
     tokenizer = Tokenizer(models.BPE(words, []))

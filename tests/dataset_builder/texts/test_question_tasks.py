@@ -79,25 +79,6 @@ class TestByHand:
             ("a", frozenset("ac")), ("b", frozenset("bc"))
         }  # fmt: skip
 
-    def test_what_is_too_short_is_not_counted(self):
-        assert answers(clip((0, 4, "a"), (5, 5.24, "b")), "counting/kinds") == []
-        assert answers(clip((0, 4, "a"), (5, 5.25, "b")), "counting/kinds") == [("", "2")]
-        assert answers(clip(), "counting/kinds") == []
-
-    @pytest.mark.parametrize(
-        ("events", "wins"),
-        [
-            ([(0, 5, "a"), (5, 9, "b")], True),
-            ([(0, 4.99, "a"), (5, 9, "b")], False),  # less than 1.25 times
-            ([(0, 1.0, "a"), (5, 5.5, "b")], True),
-            ([(0, 0.99, "a"), (5, 5.5, "b")], False),  # less than half a second more
-            ([(0, 2, "a"), (3, 5, "a"), (6, 8, "b")], False),  # the longest event is as long
-            ([(0, 2.01, "a"), (3, 5, "a"), (6, 8, "b")], True),
-        ],
-    )
-    def test_duration(self, events, wins):
-        assert bool(answers(clip(*events), "duration/total")) == wins
-
     def test_hard_negatives(self):
         alone = clip((0, 1, "a"), (2, 5, "b"), (3, 6, "c"))
         assert {fact.anchor: fact.hardness for fact in facts(alone, "concurrency/anchor")} == {"a": 2, "b": 0, "c": 0}
@@ -169,7 +150,7 @@ def generated(annotation, kind):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classification/overlap"])
 def test_what_can_be_asked_is_what_the_second_algorithm_lets_pass(kind):
     asked = 0
-    for annotation in random_annotations(120, seed=7):
+    for annotation in random_annotations(50, seed=7):
         passed = faultless(annotation, kind)
         if kind == "detection/first":
             # Tried with one other window only, which may be too near: whatever passes was asked.
@@ -199,7 +180,7 @@ def test_wrong_options_can_all_be_absent_as_the_paper_s_are():
 
 
 def test_classification_is_what_the_second_algorithm_lets_pass():
-    for annotation in random_annotations(120, seed=8):
+    for annotation in random_annotations(50, seed=8):
         made = {
             (fact.anchor, fact.answer, rival)
             for fact in facts(annotation, "classification/overlap")
@@ -222,7 +203,7 @@ def test_classification_is_what_the_second_algorithm_lets_pass():
 @pytest.fixture(scope="module")
 def sets():
     """Annotations and all questions about them."""
-    of = (random_annotations(400, seed=1), domestic(300), windows(streets(12)))
+    of = (random_annotations(150, seed=1), domestic(150), windows(streets(8)))
     annotations = [annotation for some in of for annotation in some]
     return annotations, draw_questions(annotations, ALL, seed=3)
 
@@ -231,7 +212,7 @@ class TestQuestions:
     def test_the_second_algorithm_agrees_on_all(self, sets):
         annotations, questions = sets
         assert {question.kind for question in questions} == set(KINDS)
-        assert check_questions(questions, annotations) == len(questions) > 1_000
+        assert check_questions(questions, annotations) == len(questions) > 300
 
     def test_it_depends_on_labels_and_seed_alone(self, sets):
         annotations, questions = sets

@@ -5,8 +5,6 @@ import re
 
 import datasets
 import pytest
-import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
@@ -364,6 +362,9 @@ def folder(tmp_path_factory):
 
 def greedy(folder, prompt, count):
     """The most probable byte after the other, one at a time."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
     tokens = tokenizer(prompt)["input_ids"]
     answer = []
@@ -406,6 +407,9 @@ def test_a_prompt_that_is_too_long_is_an_error(tmp_path):
 
 
 def test_code_of_a_model_is_never_run_and_pickles_are_not_read(tmp_path):
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
     folder = save_tiny_gpt2(tmp_path / "code")
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": "of-its-own", "auto_map": {"AutoConfig": "code.C", "AutoModelForCausalLM": "code.M"}}

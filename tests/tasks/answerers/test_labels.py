@@ -41,23 +41,17 @@ ANY, OFTEN = "Do any two different sounds overlap?", "How many times do differen
         (SCENE, HOW_MANY, ["2", "3", "4"], "3"),  # the horn is heard for less than a quarter of a second
         (SCENE, HOW_MANY, ["1", "2"], "2"),
         (SCENE, LONGEST, ["TV", "dog", "rain"], "rain"),
-        (SCENE, LONGEST, ["TV", "dog"], "dog"),
-        (SCENE, LONGEST, ["owl", "car horn"], "car horn"),
         (SCENE, OVERLAPS.format("dog"), ["Yes", "No"], "Yes"),
         (SCENE, ALONE.format("dog"), ["Yes", "No"], "No"),
         (heard((1, 3, "Dog"), (2.8, 5, "TV")), OVERLAPS.format("dog"), ["Yes", "No"], "No"),  # 0.2 s is less than 0.25
-        (heard((1, 3, "Dog"), (2.7, 5, "TV")), OVERLAPS.format("dog"), ["No", "Yes"], "Yes"),
         (heard((1, 3, "Dog"), (3.5, 5, "TV")), ALONE.format("TV"), ["Yes", "No"], "Yes"),
         (heard((1, 3, "Dog"), (2, 2.2, "TV")), ALONE.format("dog"), ["Yes", "No"], "Yes"),  # a blip is no sound
         (heard((1, 3, "Dog")), OVERLAPS.format("owl"), ["Yes", "No"], "No"),
         (SCENE, ANY, ["Yes", "No"], "Yes"),
-        (heard((1, 3, "Dog"), (4, 5, "TV")), ANY, ["Yes", "No"], "No"),
         (SCENE, WHAT.format("TV"), ["dog", "owl"], "dog"),
         (SCENE, WHAT.format("dog"), ["rain", "TV", "owl"], "TV"),
-        (SCENE, WHAT.format("rain"), ["dog", "TV", "car horn"], "TV"),
         (heard((1, 3, "Dog"), (3.5, 5, "TV"), (8, 9, "rain")), WHAT.format("dog"), ["rain", "TV"], "TV"),
         (heard((8, 9, "rain")), WHAT.format("dog"), ["owl", "rain"], "rain"),
-        (SCENE, WHEN, ["1.0 to 2.0 s", "3.0 to 4.0 s", "7.0 to 8.0 s"], "3.0 to 4.0 s"),
         (SCENE, WHEN, ["0.0 to 1.0 s", "5.0 to 6.0 s"], "5.0 to 6.0 s"),  # 3.4 is nearer to 5.5 than to 0.5
         (heard((1, 3, "Dog"), (3.5, 5, "TV")), WHEN, ["0.0 to 1.0 s", "3.0 to 4.0 s"], "3.0 to 4.0 s"),
         (SCENE, OFTEN, ["1", "2", "3"], "2"),

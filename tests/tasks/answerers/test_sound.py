@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import librosa
 import numpy as np
 import pytest
 import torch
@@ -52,6 +51,8 @@ class TestStatistics:
         assert of["change"] < 0.01
 
     def test_those_of_a_coloured_noise_are_librosas(self):
+        import librosa
+
         clip = np.convolve(noise(), [1, 0.9, 0.5, 0.2])[: 2 * RATE].astype(np.float32)
         of = dict(zip(STATISTICS, clip_statistics(clip), strict=True))
         power = np.abs(librosa.stft(clip, n_fft=1024, hop_length=1024, center=False)) ** 2
@@ -72,17 +73,17 @@ class TestStatistics:
         """Where the answer is a matter of loudness, it knows it; where of labels that the sound does not have, not."""
         rng = np.random.default_rng(1)
         rows, clips = [], []
-        for number in range(400):
+        for number in range(200):
             options = rng.permutation(["dog", "rain", "bell"]).tolist()
             answer = str(rng.choice(options))
             level = 0.02 * 4 ** ["dog", "rain", "bell"].index(answer) if is_told else 0.02 * 4 ** rng.integers(3)
             rows.append({"question": LONGEST, "options": options, "answer": answer})
             clips.append(Clip(noise(0.1, number, float(level))))
         model = load_model("statistics")
-        model.learn(rows[:200], clips[:200])
-        prompts = [direct_prompt(LONGEST, row["options"]) for row in rows[200:]]
-        share = right(rows[200:], model.answer(each(clips[200:]), prompts)).mean()
-        assert share > 0.95 if is_told else share < 1 / 3 + 3 * np.sqrt(2 / 9 / 200)
+        model.learn(rows[:100], clips[:100])
+        prompts = [direct_prompt(LONGEST, row["options"]) for row in rows[100:]]
+        share = right(rows[100:], model.answer(each(clips[100:]), prompts)).mean()
+        assert share > 0.95 if is_told else share < 1 / 3 + 3 * np.sqrt(2 / 9 / 100)
 
     @pytest.mark.parametrize("name", ["statistics", "time-blind"])
     def test_a_clip_that_cannot_be_used_is_not_learnt_from(self, name):
@@ -98,6 +99,8 @@ class TestStatistics:
 
 class TestTimeBlind:
     def test_statistics_are_those_of_librosas_bands(self):
+        import librosa
+
         clip = noise(1.0)
         bands = librosa.feature.melspectrogram(
             y=clip, sr=RATE, n_fft=FRAME, hop_length=HOP, n_mels=MELS, center=False, norm=None, window=np.hanning(FRAME)
@@ -158,7 +161,7 @@ class TestTimeBlind:
     @pytest.mark.slow
     def test_it_is_not_right_in_all_twins_of_what_the_score_is_a_mean_of(self):
         """The paper's own duration it answers, and so that stands beside the score; of a draw of its own."""
-        data = rendered_preset("mini", recipes=["polybench"], seed=20, train_sets=60, test_sets=16).configuration(
+        data = rendered_preset("mini", recipes=["polybench"], seed=20, train_sets=30, test_sets=12).configuration(
             "polybench"
         )
         rows = list(data.rows)
@@ -264,7 +267,6 @@ class TestDetector:
             (np.zeros((1, 100, 3)), r"shape \(1, 100, 3\) for 1 clips; it must return \[1, frames, 2\]"),
             (np.full((1, 100, 2), 1.5), "values outside 0 to 1"),
             (np.zeros((1, 50, 2)), "50 frames for 1.00 s; at a frame_rate of 100, about 100 are expected"),
-            ([[0.1]], "must return a NumPy array or a torch tensor"),
         ],
     )
     def test_what_is_no_detection_is_refused(self, given, words):
@@ -280,8 +282,6 @@ class TestDetector:
         [
             ("labels", None, "labels is None; it must be a list of texts"),
             ("frame_rate", None, "frame_rate is None; it must be a number of at least 0.001"),
-            ("threshold", 50, "threshold is 50; it must be a number between 0 and 1"),
-            ("median_seconds", "0.3", "median_seconds is '0.3'; it must be a number of at least 0"),
             ("sample_rate", "fast", "sample_rate is 'fast', but must be a positive whole number"),
         ],
     )
@@ -391,11 +391,3 @@ class TestCascade:
             load_model("cascade").events([scenes[0][1]])
         with pytest.raises(ModelError, match="no row of the split 'train' has any"):
             self.taught([({**scenes[0][0], "events": []}, scenes[0][1])])
-
-    def test_frames_of_a_click_are_where_it_is(self):
-        clip = np.zeros(RATE, np.float32)
-        clip[10_000] = 1
-        levels = cascade.log_mel(clip)
-        assert levels.shape == (50, cascade.CASCADE_MELS)
-        assert levels.sum(axis=1).argmax() == 10_000 // cascade.CASCADE_HOP
-        assert cascade.log_mel(np.zeros(1, np.float32)).shape == (1, cascade.CASCADE_MELS)

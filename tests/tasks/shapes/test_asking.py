@@ -81,12 +81,10 @@ def test_a_prompt_is_read_back_exactly_or_refused(question, options):
     ("question", "options", "message"),
     [
         ("What?", ["one"], "2 to 26 options, not 1"),
-        ("What?", [str(number) for number in range(27)], "not 27"),
         ("What?\nA. dog", ["a", "b"], "one line"),
         ("What?", ["a\u2028b", "c"], "one line"),
         ("  ", ["b", "c"], "one line"),
         ("What?", ["(C) dog", "cat"], "a letter of its own"),
-        ("What?", ["A:", "cat"], "a letter of its own"),
         ("What?", ["dog", "dog"], "equal"),
     ],
 )
@@ -98,10 +96,8 @@ def test_what_could_be_misread_is_refused(question, options, message):
 @pytest.mark.parametrize(
     "prompt",
     [
-        "",
         "What?\nA. dog\nB. cat",
         "What?\nA. dog\nC. cat\nAnswer with one letter only.",
-        "What?\nAnswer with one letter only.",
         "What?\nA. dog\nB. dog\nAnswer with one letter only.",
         "What?\r\nA. dog\r\nB. cat\r\nAnswer with one letter only.",
     ],

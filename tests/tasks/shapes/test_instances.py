@@ -1,6 +1,5 @@
 """Tasks across instances, of binding and of quadruples of recordings: linear, constant and perfect encoders."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -89,25 +88,6 @@ class TestAcrossInstances:
             TaskError, match=r"same number of classes in each block; a_coat_instances-00000 has 4, .* has 3"
         ):
             load_task("a_coat_instances").settings([rows[0], shorter], {})
-
-    def test_its_figure_shows_three_steps_and_chance(self, small):
-        task, scores = scored("a_coat_instances", small, log_spectra)
-        (drawing,) = task.drawings
-        columns = {name: scores.columns[name] for name in drawing.columns}
-        means = [scores.measures[name] for name in ("alone_top1", "part_top1", "top1")]
-        ends = [(means[0] - 0.1, means[0] + 0.2), (means[1] - 0.05, means[1]), (np.nan, np.nan)]
-        columns |= {name: np.array(pair) for name, pair in zip(drawing.intervals, ends, strict=True)}
-        figure, (first, second) = plt.subplots(1, 2)
-        drawing.panel(first, columns, scores.measures)
-        drawing.one(second, columns, scores.measures, 2)
-        for axes in (first, second):
-            assert [label.get_text() for label in axes.get_xticklabels()] == ["alone", "part", "scene"]
-            assert [list(line.get_ydata()) for line in axes.lines].count([0.25, 0.25]) == 1
-        assert list(first.lines[0].get_ydata()) == pytest.approx(means)
-        (bars,) = first.collections
-        drawn = [segment[:, 1] for segment in bars.get_segments() if len(segment)]
-        np.testing.assert_allclose(drawn, ends[:2])
-        plt.close(figure)
 
 
 class TestBinding:

@@ -7,7 +7,7 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.bases import SAME
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import load_benchmark, load_task
-from audio_compositionality.tasks.shapes.designs import FACTORS, contexts_of, dealt_folds, factor_levels, is_crossed
+from audio_compositionality.tasks.shapes.designs import FACTORS, is_crossed
 
 from ..described import check_described
 
@@ -166,25 +166,6 @@ class TestRateBinding:
         _, scores = scored("rate_binding", {"rate_binding": binding.render(binding.presets["mini"]).rows}, by_heart)
         assert scores.measures["seen_informativeness"] > 0.9
         assert scores.measures["unseen_informativeness"] == pytest.approx(0, abs=1e-9)
-
-
-class TestFolds:
-    @pytest.mark.parametrize("factor", FACTORS)
-    def test_all_levels_of_a_factor_in_one_context_are_in_one_fold(self, factor, rows):
-        crossed = [row for row in rows["factors"] if is_crossed(row)]
-        contexts = contexts_of(crossed, factor)
-        folds = dealt_folds(contexts)
-        assert set(folds) == set(range(5))
-        assert all(
-            len({fold for fold, other in zip(folds, contexts, strict=True) if other == c}) == 1 for c in contexts
-        )
-        assert len(factor_levels(crossed, factor)) == len(crossed)
-
-    def test_do_not_depend_on_the_order_of_rows(self):
-        names = [f"block {number}" for number in range(37)]
-        order = np.random.default_rng(0).permutation(37)
-        assert np.array_equal(dealt_folds(names)[order], dealt_folds([names[k] for k in order]))
-        assert sorted(np.bincount(dealt_folds(names))) == [7, 7, 7, 8, 8]
 
 
 class TestSettings:

@@ -39,10 +39,3 @@ def test_steps_that_are_all_the_same_have_no_variance(value):
     assert found.variance == (0, 0)
     assert not found.ab.any()
     assert not found.cd.any()
-
-
-def test_one_dimension_has_no_second_axis():
-    found = step_plane(np.array([[1.0], [2]]), np.array([[3.0], [6]]))
-    np.testing.assert_allclose(found.ab, [[-2, 0], [-1, 0]])
-    np.testing.assert_allclose(found.cd, [[0, 0], [3, 0]])
-    assert found.variance == pytest.approx((1, 0))

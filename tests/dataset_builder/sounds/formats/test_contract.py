@@ -62,10 +62,8 @@ def test_events_that_are_written_are_read(name, first, second):
 
 WRONG = [
     ((3, 2, "Dog"), r"'Dog' lasts from 3\.0 to 2\.0 s; 0 ≤ onset < offset must hold"),
-    ((-1, 2, "Dog"), r"'Dog' lasts from -1\.0 to 2\.0 s"),
     (("x", 2, "Dog"), "'x'.*; expected: seconds"),
     ((1, "nan", "Dog"), "'nan'.*; expected: seconds"),
-    ((1, "inf", "Dog"), "'inf'.*; expected: seconds"),
     ((1, 2, ""), r"the event from 1\.0 to 2\.0 s has no label"),
     ((1, 12, "Dog"), r"'Dog' lasts until 12 s, after the end of the recording at 10 s"),
 ]
@@ -130,23 +128,17 @@ def test_files_that_cannot_be_read_are_refused_by_name(name, tmp_path):
     [
         ("a.csv", rows(STRONG, ("a.wav", 0, 1.5, "Dog"), ("b.wav", "", "", "")), "desed"),
         ("a.csv", rows(STRONG, ("a.wav", 0, 2, "car")), None),
-        ("a.tsv", rows(STRONG, ("a.wav", 0, 1, "car")), None),
         ("a.tsv", rows(STRONG), None),
         ("a.tsv", rows((*STRONG, "confidence"), ("a-000-1000.wav", 0, 1, "car", 0.4)), "maestro-soft"),
-        ("text/a.txt", "car\t0\t1\n", None),
         ("text/a.txt", "0\t1\t5\n", None),
         # Alone it could be a part of something else.
         ("a.txt", "0\t1.5\tcar\n", None),
         ("a.tsv", "b_0\t0\t1\t/m/1\n", "audioset-strong"),
-        ("a.tsv", "b_0\t0\t1\tcar\n", None),
         ("a.csv", "file,start,end,tier\na.wav,0,1,car\n", None),
-        ("a.csv", "File,Start_Time,End_Time,Class\na.wav,0,1,car\n", "table"),
         ("a.csv", "Start (s),End (s),Common name,File\n0,3,Wren,a.wav\n", "table"),
         ("text/a.lab", "0.5 1.5 car\n", "text"),
-        ("text/a.lab", "0.5, 1.5, car\n", "text"),
         # The second can be a length.
         ("text/a.csv", "0.5,1.5,car\n", None),
-        ("a.json", "[1]", None),
         ("a.json", json.dumps({"a": {"event": 1}}), None),
     ],
 )

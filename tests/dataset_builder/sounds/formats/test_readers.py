@@ -79,14 +79,6 @@ class TestDesed:
         message = r"the duration of 'Y1' is 0\.0; expected: seconds, more than 0"
         refused(path, "desed", message, ReadOptions(durations={"Y1.wav": 0}))
 
-    def test_what_is_no_table_of_labels(self, tmp_path):
-        for text, message in (
-            ("\n\n", r"a.tsv is empty"),
-            ("a\tb\n1\t2\n", r"a.tsv:1: the columns are a, b; there is no 'filename'"),
-            (rows(STRONG), "has no label"),
-        ):
-            refused(write(tmp_path, "a.tsv", text), "desed", message)
-
 
 class TestMaestro:
     def test_seconds_that_follow_each_other_are_one_event(self, tmp_path):
@@ -142,12 +134,6 @@ class TestMaestro:
 
 
 class TestAudioTime:
-    def test_names_durations_and_underscores(self, tmp_path):
-        content = {"syn_2.wav": {"event": {"heavy_rain": [[0, 10.0]]}, "caption": ["Rain.", "Raining."]}}
-        (annotation,) = read_annotations(write(tmp_path, "timestamp.json", json.dumps(content)), "audiotime")
-        assert (annotation.recording, annotation.duration, annotation.resolution) == ("syn_2", 10.0, 0.0)
-        assert events_of(annotation) == [(0.0, 10.0, "heavy rain")]
-
     def test_parts_without_intervals_are_refused_by_name(self, tmp_path):
         for part, values, message in (
             ("duration", [1.5, 2.0], r"duration_captions.json:2: the part 'duration' of AudioTime says how long each"),
@@ -231,8 +217,6 @@ class TestJams:
             ("beat", [], "has no annotation of the namespaces scaper, segment_open"),
             ("scaper", [observation(0, 1, "dog")], "a.jams: scaper 1: is not an observation"),
             ("tag_open", None, "has an annotation without a list of observations"),
-            ("tag_open", {"time": 5}, "has an annotation without a list of observations"),
-            ("tag_open", [5], "tag_open 1: is not an observation"),
             ("tag_open", [observation(0, 10**400, "dog")], "the duration is '1000"),
             ("tag_open", [observation(0, 1, "dog", "high")], "the confidence is 'high'; expected: numbers from 0"),
         ],
