@@ -20,7 +20,7 @@ PREPARATION = """
 import socket
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
-
+from audio_compositionality.evaluator.report import sections
 
 
 def refuse(*address, **options):
@@ -34,8 +34,9 @@ scenes = {"scene_candidates": 2_000, "train_scenes": 40, "validation_scenes": 8,
 for name, sizes in {"a_coat": {"quadruple_candidates": 500, "quadruples": 12}, "a_tre": scenes}.items():
     recipe = load_recipe(name)
     recipe.__dict__["presets"] = {preset: spec.changed(**sizes) for preset, spec in recipe.presets.items()}
+sections.described_figures = lambda comparison: ()
 """
-"""No network and few rows."""
+"""No network, few rows, and a report without figures, which take most of its time."""
 
 
 @pytest.fixture

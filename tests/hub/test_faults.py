@@ -26,13 +26,20 @@ JOURNEYS = {
 the data set."""
 
 WHOLE = ("data set", "submission")
-PLACES = [(name, step) for name in WHOLE for step in JOURNEYS[name][2].split()]
-CASES = [
-    (name, step, fault)
-    for name, (_, _, steps) in JOURNEYS.items()
-    for step in steps.split()
-    for fault in (PASSING if step in CHANGES and name in WHOLE else FEW)
+PLACES = [
+    *(("data set", step) for step in JOURNEYS["data set"][2].split()),
+    *(("submission", step) for step in ("whoami", "discussions", "commit")),
 ]
+"""Each request once: the others of a submission go the way of those of the data set."""
+
+CASES = [
+    *(("data set", step, fault) for step in CHANGES for fault in FEW if step in JOURNEYS["data set"][2].split()),
+    *(("data set", "commit", fault) for fault in PASSING if fault not in FEW),
+    *(("submission", "commit", fault) for fault in ("500 after", "dropped after")),
+    *(("model", "commit", fault) for fault in FEW),
+    *((name, step, "dropped before") for name in JOURNEYS for step in JOURNEYS[name][2].split() if step not in CHANGES),
+]
+"""A commit meets every fault, other changes those that differ, reads one."""
 
 
 @dataclass(frozen=True)

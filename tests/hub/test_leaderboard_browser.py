@@ -306,9 +306,10 @@ def test_plots_and_models_and_screens(page, app):
     rows_are_picked_by_click_and_from_the_list(page)
     for width, height in ((1280, 800), (768, 1024), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
-        show(page, app)
         scores_are_on_the_first_screen(page, width, height)
     # On a phone.
+    show(page, app)
+    scores_are_on_the_first_screen(page, width, height)
     soon(page, lambda: source(page, "#diversity"))
     unfold(page)
     page.get_by_label("reported", exact=True).check()
@@ -320,13 +321,14 @@ def test_plots_and_models_and_screens(page, app):
     page.set_viewport_size({"width": 1300, "height": 1000})
     show(page, app, "?model=org%2Freported")
     all_entries_and_their_details_are_shown(page)
-    show(page, app, "?model=org/good")
-    soon(page, lambda: "A-COAT" in column(page, "number", "#numbers"))
+    choose(page, "#model", "org/good")
+    soon(page, lambda: "A-COAT" in column(page, "number", "#numbers") and page.locator("#hub").is_visible())
     assert page.locator("#hub").get_attribute("href").endswith("/org/good")
     # An address that names no model.
     show(page, app, f"?model={IMAGE}")
     assert page.get_by_role("tab", name="Overview").get_attribute("aria-selected") == "true"
-    show(page, app)
+    page.get_by_role("tab", name="By task").click()
+    page.wait_for_selector("#table .virtual-row")
     a_good_pull_request_becomes_a_verified_row(page, app)
 
 

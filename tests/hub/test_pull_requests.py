@@ -638,8 +638,13 @@ class TestTrouble:
 
 READS = ("discussions", "details", "head", "commits", "tree", "look-up", "download", "preupload", "batch")
 CASES = [
-    *((step, fault) for step in ("commit", "comment", "close") for fault in (*PASSING, "401", "403", "stays")),
-    *((step, fault) for step in READS for fault in ("dropped before", "403", "stays")),
+    *(
+        (step, fault)
+        for step in ("commit", "comment", "close")
+        for fault in ("dropped after", "500 after", "403", "stays")
+    ),
+    *((step, fault) for step in READS for fault in ("403", "stays")),
+    ("download", "dropped before"),
 ]
 """The requests of a check whose entry is added, and their faults. The samples that it computes are the submitted ones,
 byte for byte, so that nothing is uploaded."""
@@ -650,7 +655,7 @@ byte for byte, so that nothing is uploaded."""
 @pytest.mark.parametrize(("step", "fault"), CASES)
 def test_whatever_happens_the_entry_is_in_the_end_added_and_verified_once(hub, results, submitted, step, fault):
     request(results, placed(submitted["a_coat"]))
-    kinds = {"401": Status(401), "403": Status(403), "stays": Status(503)}
+    kinds = {"403": Status(403), "stays": Status(503)}
     times = None if fault == "stays" else 1
     order = hub.faults.order(*steps_of("dataset", RESULTS)[step], kinds.get(fault) or PASSING[fault], times=times)
     outcome = ""

@@ -44,6 +44,9 @@ def test_the_command_scores_what_is_missing_and_writes_the_page(tmp_path, monkey
         results.Run("two", "words", ("a_coat",), (results.BOX,), (0,), SMALL),
     )
     monkeypatch.setattr(results, "RUNS", runs)
+    # The reports of the runs, which nobody reads here, take most of the time of a run.
+    monkeypatch.setattr("audio_compositionality.evaluator.report.sections.described_figures", lambda _: ())
+    monkeypatch.setattr("audio_compositionality.evaluator.report.page.hear_samples", lambda *_: iter(()))
     commands = []
 
     def called(command, check):

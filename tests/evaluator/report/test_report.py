@@ -187,7 +187,6 @@ class TestThePage:
             assert rules[f"{tag}-src"] == f"'sha256-{digest}'"
             assert len(page.find(tag)) == 1
 
-    @pytest.mark.slow
     def test_can_be_read_by_a_screen_reader(self, page):
         assert page.find("html")[0][0]["lang"] == "en"
         ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
@@ -282,15 +281,13 @@ class TestThePage:
 
 
 @pytest.mark.slow
-def test_a_page_of_one_model_without_long_tables(
-    without_figures, page, results, data, comparisons, tmp_path, monkeypatch
-):
+def test_a_page_of_one_model_without_long_tables(without_figures, results, data, comparisons, tmp_path, monkeypatch):
     """No paper prints long tables, and a page would hold each three times."""
     monkeypatch.setattr(page_module, "MOST_COPIED", 5)
     out = write_report([results], tmp_path / "a" / "b" / "r.html", data=data, model="random", progress=False)
     ours = Page(out)
-    assert 0 < len(ours.find("pre", class_="latex")) < len(page.find("pre", class_="latex"))
-    assert ours.tables().keys() - page.tables().keys() <= {f"Scores of {name}" for name in shown_samples(ours)}
+    short = [name for name, rows in ours.tables().items() if len(rows) <= 6]
+    assert 0 < len(ours.find("pre", class_="latex")) <= len(short) < len(ours.tables())
     values = comparisons[0].view("adjusted").values[:, comparisons[0].labels.index("random")]
     order = np.argsort(-values)
     assert shown_samples(ours)[:4] == [comparisons[0].ids[k] for k in (*order[:2], *order[::-1][:2])]
@@ -407,7 +404,7 @@ class TestSamples:
             assert len(two) == round(seconds * 32_000) < len(one)
             assert np.corrcoef(one[: len(two)], two)[0, 1] > 0.9
 
-    @pytest.mark.parametrize("rate", [8_000, 11_000, 44_100, 96_000])
+    @pytest.mark.parametrize("rate", [11_000, 96_000])
     def test_any_rate_can_be_played(self, rate):
         tone = 0.5 * np.sin(2 * np.pi * 440 * np.arange(2 * rate) / rate).astype(np.float32)
         samples, played = soundfile.read(io.BytesIO(encode_mp3(tone, rate)))

@@ -38,7 +38,7 @@ def quick(tmp_path_factory, _quick):
                 return made
 
             patch.setattr(module, "chapter", keep)
-        status = main(["--quick", "--simulations", "60", "--out", str(path)])
+        status = main(["--quick", "--simulations", "20", "--out", str(path)])
     return status, out.getvalue(), path, kept
 
 
@@ -82,7 +82,7 @@ def test_every_failure_is_a_finding(quick):
 def test_page_has_command_versions_and_the_tables_of_the_terminal(quick):
     _, out, path, parts = quick
     page = path.read_text("utf-8")
-    assert f"python -m studies.validity --out {path} --simulations 60 --quick" in page
+    assert f"python -m studies.validity --out {path} --simulations 20 --quick" in page
     assert f"torch {torch.__version__}" in page
     assert re.search(r"seed 0, on \d{4}-\d\d-\d\d", page)
     for section in sections(parts):
