@@ -1,14 +1,14 @@
-"""The check of pull requests on the results repository: recompute, add valid entries, report faults of the rest.
+"""Check pull requests on the results repository: recompute scores, add valid entries, report the faults of others.
 
-A pull request is a third party's. It may only add complete entries, under the names that follow from their content;
-sizes are known before anything is fetched, and the code of `audio-compositionality verify` reads the files. It is
-never merged, since it could change in that moment: the checked bytes are committed together with the
-record, and the pull request is closed. The checker reports in a comment, whose last line names the commit, so
-that no commit is checked twice. A folder below ``verified/`` is only ever written here.
+A pull request comes from a third party. It may only add complete entries, under the names that follow from their
+content. Sizes are known before anything is fetched, and the code of `audio-compositionality verify` reads the files. A
+pull request is never merged, since it could change in that moment: the checked bytes are committed together with the
+record, and the pull request is closed. The checker reports in a comment whose last line names the commit, so that no
+commit is checked twice. Only this module writes below ``verified/``.
 
-In a round one entry of each author is checked: ten entries of one author delay the others by one. A pull request with
-more goes on in the next round; its outcomes until then are kept in memory, and nothing is added before all of it is
-checked.
+Each round checks one entry per author, so ten entries of one author delay the others by one entry only. A pull request
+with more entries continues in the next round. Its outcomes are kept in memory until then, and nothing is added before
+all of its entries are checked.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from .examination import (
 from .reading import Files
 
 MAX_CHECKS = 20
-"""Most pull requests with an entry checked in a round, each of another author."""
+"""Most entries checked in a round, each in a pull request by another author."""
 
 MAX_LOOKS = 200
 """Most pull requests looked at in a round, within the Hub's limit of calls."""
@@ -83,9 +83,8 @@ class CheckOutcome:
     Attributes:
         subject: ``#3``, or the folder of an entry.
         action: ``added``, ``verified``, ``refused``, ``left`` to the maintainers, ``checked`` before, ``waiting``
-            since it is a draft, has changed meanwhile or has its turn later, or ``failed`` for reasons outside
-            of it.
-        reasons: in words; empty where the action says it all.
+            (it is a draft, changed during the check, or comes later), or ``failed`` for reasons outside of it.
+        reasons: in words; empty if the action needs none.
     """
 
     subject: str
@@ -98,16 +97,16 @@ class CheckOutcome:
 
 @dataclass
 class _Job:
-    """The entries of a pull request, under check in one round or several.
+    """The check of a pull request's entries, over one round or several.
 
     Attributes:
-        head: the commit under check.
+        head: the commit that is checked.
         entries: all entries that it adds.
-        waiting: those that main lacked and that are not checked yet.
-        number: of the entries that main lacked.
-        examined: the recomputed ones, in their order.
-        left: reasons for a decision of the maintainers on some.
-        reasons: faults of others.
+        waiting: entries that main lacked and that are not checked yet.
+        number: number of entries that main lacked.
+        examined: recomputed entries, in their order.
+        left: why the maintainers must decide on some entries.
+        reasons: faults of other entries.
     """
 
     head: str
@@ -120,19 +119,19 @@ class _Job:
 
     @property
     def progress(self) -> str:
-        """Progress in words."""
+        """Return the progress in words."""
         return f"{self.number - len(self.waiting)} of {self.number} entries checked"
 
 
 @dataclass
 class _Seen:
-    """What is remembered of an open pull request.
+    """The state of an open pull request between rounds.
 
     Attributes:
         author: of the pull request.
         checked: its last commit whose check has ended; empty before.
-        job: its entries under check; None where no check has begun.
-        goes_on: whether its check goes on in the next round.
+        job: the check in progress; None before it begins.
+        goes_on: whether the check continues in the next round.
     """
 
     author: str
@@ -142,7 +141,7 @@ class _Seen:
 
 
 class Checks:
-    """The checks of an organisation's results. Settled cases are remembered, and not looked up again."""
+    """The checks of an organisation's results; settled cases are remembered and not looked up again."""
 
     def __init__(
         self,
@@ -155,12 +154,12 @@ class Checks:
         check_claim: CheckClaim = check_claim_in_own_process,
         budget: Budget | None = None,
     ) -> None:
-        """Nothing is checked yet.
+        """Prepare the checks; nothing is checked yet.
 
         Args:
-            hub: with a token that may write to the repository of results.
+            hub: client with a token that may write to the repository of results.
             org: the organisation.
-            secret: for signing the records of verified entries.
+            secret: signs the records of verified entries.
             device: torch device of fits.
             recompute: recomputes an entry.
             check_claim: checks an entry that cannot be recomputed.
@@ -170,7 +169,7 @@ class Checks:
         self._repository = results_of(org)
         self._examiner = Examiner(hub, self._repository, secret, device, recompute, check_claim)
         self._budget = budget or Budget()
-        # Open pull requests that were looked at, the one of longest ago first.
+        # Open pull requests that were looked at, the least recent first.
         self._seen: dict[int, _Seen] = {}
         # Verified entries of main, by their folders, which are derived from their content.
         self._known: dict[str, KnownEntry] = {}
@@ -187,15 +186,14 @@ class Checks:
         )
 
     def check_pull_requests(self, *, again: bool = True) -> list[CheckOutcome]:
-        """Check entries of open pull requests whose head is unchecked: one for each author, and `MAX_CHECKS` in
-        all.
+        """Check one entry per author, at most `MAX_CHECKS`, of open pull requests with an unchecked head.
 
         Args:
             again: also look for new commits of checked pull requests.
 
         Returns:
-            one outcome per open pull request, the oldest first. Trouble with one is its outcome, and the next is
-            checked.
+            one outcome per open pull request, the oldest first. An error in one pull request becomes its outcome, and
+            the next is checked.
 
         Raises:
             HubError: the pull requests, or the commits of main, cannot be listed.
@@ -212,7 +210,7 @@ class Checks:
             request, subject, seen = requests[number], f"#{number}", self._seen.get(number)
             if seen is not None and seen.checked and not again:
                 outcomes[number] = CheckOutcome(subject, "checked")
-            # No call to the Hub for authors that wait: hundreds of their pull requests delay nobody else.
+            # No call to the Hub for authors without time left: their pull requests must not delay others.
             elif self._budget.is_spent(request.author):
                 far = [seen.job.progress] if seen is not None and seen.job is not None else []
                 outcomes[number] = CheckOutcome(subject, "waiting", (*far, _SPENT))
@@ -228,14 +226,14 @@ class Checks:
         return [outcomes.get(number, CheckOutcome(f"#{number}", "waiting", (later,))) for number in requests]
 
     def verify_merged(self, *, most: int | None = None) -> list[CheckOutcome]:
-        """Verify the entries of main without a valid verification: the maintainers' own additions.
+        """Verify entries of main that have no valid verification, such as the maintainers' own additions.
 
         Args:
-            most: most entries recomputed now; by default all.
+            most: most entries to recompute now; by default all.
 
         Returns:
-            one outcome per entry that was not settled before. Trouble with one is its outcome, and the next is
-            verified.
+            one outcome per entry that was not settled before. An error in one entry becomes its outcome, and the next
+            is verified.
 
         Raises:
             HubError: the files of main cannot be listed.
@@ -261,7 +259,10 @@ class Checks:
         return outcomes
 
     def _look(self, request: PullRequest, user: str, history: Collection[str], busy: set[str]) -> CheckOutcome:
-        """Decide whether to check a pull request; its author is busy then."""
+        """Return the outcome of a pull request, after checking its next entry if it has one to check.
+
+        If an entry is checked, the author is added to `busy`.
+        """
         subject, number, author = f"#{request.number}", request.number, request.author
         seen = self._seen[number] = self._seen.pop(number, _Seen(author))
         seen.goes_on = False
@@ -272,7 +273,7 @@ class Checks:
         said = [comment.text for comment in self._hub.comments(self._repository, number) if comment.author == user]
         said = [text for text in said if text.rstrip().endswith(marker)]
         if any(text.startswith(_ADDED) for text in said):
-            # The checker was killed before it could close it.
+            # The checker was killed before it could close the pull request.
             self._hub.close(self._repository, number)
             return CheckOutcome(subject, "added")
         if said:
@@ -284,10 +285,10 @@ class Checks:
             with self._budget.spending(author):
                 outcome = self._check(request, seen, head, history)
             if seen.goes_on and seen.job is not None:
-                # A comment at first, and when the author has no time left.
+                # A comment after the first entry, and when the author has no time left.
                 spent = self._budget.is_spent(author)
                 if spent or seen.job.number - len(seen.job.waiting) == 1:
-                    when = f"goes on when there is time again: {_SPENT}" if spent else "goes on in the next round"
+                    when = f"continues when there is time again: {_SPENT}" if spent else "continues in the next round"
                     text = f"{seen.job.progress} of commit {head[:8]}; {when}."
                     self._hub.comment(self._repository, number, text)
         if outcome.action != "waiting":
@@ -295,7 +296,7 @@ class Checks:
         return outcome
 
     def _check(self, request: PullRequest, seen: _Seen, head: str, history: Collection[str]) -> CheckOutcome:
-        """Check the next entry of a pull request, and after the last one add all, or comment on why not."""
+        """Check the next entry of a pull request; after the last one, add all entries, or comment why not."""
         hub, repository, subject = self._hub, self._repository, f"#{request.number}"
         job, reasons = seen.job, list[str]()
         if job is None or job.head != head:
@@ -314,20 +315,20 @@ class Checks:
                 self._check_next(job)
             if job.waiting:
                 seen.goes_on = True
-                return CheckOutcome(subject, "waiting", (f"{job.progress}, goes on in the next round",))
+                return CheckOutcome(subject, "waiting", (f"{job.progress}, continues in the next round",))
             reasons = job.reasons
         if reasons:
             advice = "Push a commit that fixes it; it will be checked again automatically."
             self._comment(request, head, "This cannot be added as it is:", _listed(reasons), advice)
             return CheckOutcome(subject, "refused", tuple(reasons))
-        # Main may have received some of them, or their originals, meanwhile.
+        # Main may contain some of these entries, or their originals, by now.
         commit = hub.head(repository)
         main = hub.files(repository, commit)
         present = _paths(main)
         examined = [one for one in job.examined if one.folder not in present]
         scores = scores_in_markdown(one.verification for one in examined)
         if job.left:
-            text = "Maintainers decide about this. The checker verifies the entries that they merge, where it can."
+            text = "The maintainers decide on this. The checker verifies the entries that they merge, if it can."
             self._comment(request, head, text, _listed(job.left), scores)
             return CheckOutcome(subject, "left", tuple(job.left))
         known = self._known_in(commit, main)
@@ -362,7 +363,7 @@ class Checks:
         return CheckOutcome(subject, "added")
 
     def _check_next(self, job: _Job) -> None:
-        """Check the next entry of a job; of trouble with the Hub, it waits for the next round."""
+        """Check the next entry of a job; after an error of the Hub, the entry waits for the next round."""
         entry = job.waiting[0]
         try:
             one = self._examiner.examine(job.head, entry)
@@ -377,12 +378,12 @@ class Checks:
         del job.waiting[0]
 
     def _comment(self, request: PullRequest, head: str, *parts: str) -> None:
-        """Comment on a pull request, with the marker of the checked commit."""
+        """Comment on a pull request; the last line marks the commit as checked."""
         text = "\n\n".join([*filter(None, parts), _MARKER.format(head=head)])
         self._hub.comment(self._repository, request.number, text)
 
     def _known_in(self, commit: str, main: Files) -> list[KnownEntry]:
-        """All verified entries of main."""
+        """Return all verified entries of main."""
         results, verified, _ = folders_of(main)
         for key, entry in results.items():
             if key in verified and entry.is_verifiable and entry.path not in self._known:
@@ -393,7 +394,7 @@ class Checks:
         return list(self._known.values())
 
     def _merged(self, commit: str, entry: EntryFolder, verified: EntryFolder | None) -> CheckOutcome:
-        """Verify an entry of main."""
+        """Verify an entry of main and return the outcome."""
         if verified is not None and self._examiner.verified(commit, entry, verified) is not None:
             return CheckOutcome(entry.path, "checked")
         try:
@@ -419,7 +420,8 @@ class Checks:
         reproduces: str | None = None,
         head: str | None = None,
     ) -> Commit:
-        """Commit a verification; with a head also the files of the entry, which main lacks, as they were there."""
+        """Commit a verification; with `head` also the files of the entry as they are in that commit, since main lacks
+        them."""
         signed = verification_files(
             one.verification,
             secret=self._examiner.secret,
@@ -435,15 +437,14 @@ class Checks:
 
 
 def new_entries(base: Files, head: Files, main: Files) -> tuple[list[EntryFolder], list[str]]:
-    """The entries that a pull request adds, and the faults, from names, sizes and hashes of files alone.
+    """Return the entries that a pull request adds, and its faults, from names, sizes and hashes of files alone.
+
+    Without a fault, the entries may be fetched.
 
     Args:
         base: files of the commit that it branched off from.
         head: files of its last commit.
-        main: files of the branch main now; entries that it has with the same files are no obstacle.
-
-    Returns:
-        the entries, and the faults; without a fault the entries may be fetched.
+        main: files of the branch main now; it may already contain an entry with the same files.
     """
     reasons = [
         f"it {'changes' if path in head else 'deletes'} {as_code(path)}; nothing is ever replaced or deleted here"
@@ -478,7 +479,7 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[EntryFolder
 
 
 def scores_in_markdown(verifications: Iterable[Verification]) -> str:
-    """The recomputed scores beside the reported ones, as a list in Markdown."""
+    """Return the recomputed and the reported scores, as a list in Markdown."""
     lines = []
     for one in verifications:
         if one.recomputed is None:
@@ -493,7 +494,7 @@ def scores_in_markdown(verifications: Iterable[Verification]) -> str:
 
 
 def _paths(main: Files) -> set[str]:
-    """The folders of the entries of main."""
+    """Return the folders of the entries of main."""
     return {folder.path for folder in folders_of(main)[0].values()}
 
 
@@ -518,14 +519,14 @@ def _guarded(subject: str, check: Callable[[], CheckOutcome]) -> CheckOutcome:
     except Exception:
         # No error of a third party's pull request may block the others.
         _log.exception("the check of %s failed", subject)
-        return CheckOutcome(subject, "failed", ("an unexpected error, which the log has",))
+        return CheckOutcome(subject, "failed", ("an unexpected error; see the log",))
 
 
 def _line(text: object) -> str:
     return shortened(str(text), 300)
 
 
-# ----- Each author's time of the checker
+# ----- Time that the checker spends on each author
 
 
 AUTHOR_SECONDS = 2 * 3_600.0
@@ -535,7 +536,7 @@ AUTHOR_WINDOW = 24 * 3_600.0
 
 
 class Budget:
-    """Seconds of checks by author. They are kept in memory: a restarted Space begins at zero."""
+    """Seconds of checks by author, in memory: a restarted Space begins at zero."""
 
     def __init__(
         self,
@@ -543,12 +544,12 @@ class Budget:
         window: float = AUTHOR_WINDOW,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """No time is spent yet.
+        """Begin with no time spent.
 
         Args:
-            seconds: for each author within a window.
+            seconds: most seconds for each author within a window.
             window: seconds after which spent time no longer counts.
-            clock: gives the time in seconds.
+            clock: returns the time in seconds.
         """
         self._seconds = seconds
         self._window = window
@@ -556,7 +557,7 @@ class Budget:
         self._used: dict[str, deque[tuple[float, float]]] = {}
 
     def is_spent(self, author: str) -> bool:
-        """Whether an author has to wait."""
+        """Whether the time of an author is used up."""
         used = self._used.get(author, deque())
         while used and used[0][0] < self._clock() - self._window:
             used.popleft()
@@ -564,7 +565,7 @@ class Budget:
 
     @contextmanager
     def spending(self, author: str) -> Iterator[None]:
-        """Count the time within as the author's."""
+        """Count the time inside the context as the author's."""
         started = self._clock()
         try:
             yield
@@ -584,12 +585,12 @@ MOST_TOLD = 20
 
 
 class Checker:
-    """Checks in a thread of its own; trouble is logged and reported, and ends nothing."""
+    """Rounds of checks in a thread of its own; errors are logged and reported, and do not end it."""
 
     def __init__(
         self, checks: Checks, changed: Callable[[], object] = lambda: None, interval: float = INTERVAL
     ) -> None:
-        """Nothing is checked yet.
+        """Prepare the thread; `start` begins the rounds.
 
         Args:
             checks: the checks of a repository of results.
@@ -607,24 +608,24 @@ class Checker:
         self._next = 0.0
 
     def start(self) -> None:
-        """Begin; the first round is now."""
+        """Begin with the first round."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the round in progress."""
+        """Wait for the round in progress, and end."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def state(self) -> str:
-        """Time and outcome of the last round."""
+        """Return the time and outcome of the last round, in words."""
         return self._state
 
     def round(self) -> list[CheckOutcome]:
-        """One round: an entry that main has without a verification, then one of each author's pull requests.
+        """Run one round: verify one unverified entry of main, then check one entry per author.
 
-        If more remains, the next round starts at once; new commits of checked pull requests are looked for in rounds
-        that are an interval apart.
+        If more remains, the next round starts at once. New commits of checked pull requests are looked for once per
+        interval.
 
         Raises:
             HubError: the Hub cannot be read or written.
@@ -632,7 +633,7 @@ class Checker:
         try:
             merged = self._checks.verify_merged(most=1)
         except HubError as error:
-            # No reason to delay the pull requests.
+            # The pull requests are checked nevertheless.
             merged = [CheckOutcome("main", "failed", (str(error),))]
         self._not_verified |= {outcome.subject: outcome for outcome in merged if outcome.action in ("refused", "left")}
         again = time.monotonic() >= self._next
@@ -654,11 +655,11 @@ class Checker:
                 lines = [f"the Hub cannot be used: {shortened(str(error), 300)}"]
             except Exception:
                 _log.exception("a round of checks failed")
-                lines = ["the round failed; the log of this Space says why"]
+                lines = ["the round failed; see the log of this Space"]
             for line in lines:
                 _log.info("%s", line)
             kept = "\n".join([*lines[:MOST_TOLD], *(["…"] if len(lines) > MOST_TOLD else [])])
             left = [shortened(str(outcome), 300) for outcome in self._not_verified.values()][:MOST_TOLD]
-            not_verified = "\n".join(["", "On main, and not verified:", *left]) if left else ""
+            not_verified = "\n".join(["", "On main, but not verified:", *left]) if left else ""
             self._state = f"Last round {datetime.now(UTC):%Y-%m-%d %H:%M} UTC:\n{kept}{not_verified}"
             self._stop.wait(pause)

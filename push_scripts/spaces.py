@@ -44,10 +44,10 @@ EXTRA = "leaderboard"
 """The package's optional dependencies for the leaderboard."""
 
 _DISTRIBUTIONS = {"sklearn": "scikit-learn"}
-"""Distributions whose name differs from the name of the module."""
+"""Distribution names that differ from the module's name, by module."""
 
 _PUSHED = re.compile("audio_compositionality.*")
-"""Names of files that only a push writes, so that obsolete ones may be deleted."""
+"""Names of files that only a push writes: obsolete ones may be deleted."""
 
 
 def push_metrics(
@@ -59,13 +59,13 @@ def push_metrics(
     pull_request: bool = False,
     dry_run: bool = False,
 ) -> list[Push]:
-    """Bring the Space ``ORG/NAME`` of each metric to its module and siblings, the page, its card and requirements.
+    """Update the Space ``ORG/NAME`` of each metric: its module with siblings, page, card and requirements.
 
     Args:
         org: organisation or user.
-        folders: of other authors' metrics, each ``NAME`` with ``NAME.py``, ``README.md`` and ``requirements.txt`` in
-            it; by default the metrics of this package.
-        hub: by default as the user of the saved token.
+        folders: folders of other authors' metrics, each ``NAME`` with ``NAME.py``, ``README.md`` and
+            ``requirements.txt``; by default the metrics of this package.
+        hub: client of the Hub; by default of the user of the saved token.
         private: make new repositories private.
         pull_request: open pull requests instead of committing to the branch main.
         dry_run: change nothing.
@@ -87,9 +87,9 @@ def push_metrics(
 def push_leaderboard(
     org: str, *, hub: Hub | None = None, private: bool = False, pull_request: bool = False, dry_run: bool = False
 ) -> list[Push]:
-    """Bring the leaderboard's Space to this version, and create the repository of results where it is missing.
+    """Update the leaderboard's Space to this version, and create the repository of results if it is missing.
 
-    In an existing repository of results only the card is changed. Arguments as in `push_metrics`.
+    In an existing repository of results, only the card is changed. Arguments as in `push_metrics`.
 
     Raises:
         InputError: the wheel for the Space cannot be built.
@@ -109,7 +109,7 @@ def _push(hub: Hub, repository: Repository, content: Mapping[str, Content], **ho
 
 
 def metric_files(name: str) -> dict[str, bytes]:
-    """The files of the Space of one of the project's metrics.
+    """Return the files of the Space of a metric of this package.
 
     Raises:
         LookupError: there is no such metric.
@@ -124,7 +124,7 @@ def metric_files(name: str) -> dict[str, bytes]:
 
 
 def metric_page(name: str) -> str:
-    """The page of a metric's Space, HTML: its module's docstring, and how to load it."""
+    """Return the page of a metric's Space as HTML: its module's docstring, and how to load it."""
     docstring = ast.get_docstring(ast.parse(metric_file(name).read_text("utf-8"))) or ""
     blocks = [("pre" if text.startswith(">>>") else "p", html.escape(text)) for text in docstring.split("\n\n")]
     template = Template(files(__package__).joinpath("metric_page.html").read_text("utf-8"))
@@ -136,7 +136,7 @@ def metric_page(name: str) -> str:
 
 
 def metric_card(name: str) -> str:
-    """The card of a metric's Space: its own text, with the settings of the Space, a remedy and the citation."""
+    """Return the card of a metric's Space: its text, the settings of the Space, a remedy and the citation."""
     text = files("audio_compositionality.metrics").joinpath(f"cards/{name}.md").read_text("utf-8")
     _, settings, body = text.split("---\n", 2)
     template = Template(files(__package__).joinpath("metric_card.md").read_text("utf-8"))
@@ -148,7 +148,7 @@ def metric_card(name: str) -> str:
 
 
 def metric_requirements(modules: Mapping[str, bytes]) -> str:
-    """The lines of ``requirements.txt``: the imports of a Space's modules, with the bounds of this package."""
+    """Return the text of ``requirements.txt``: what a Space's modules import, with this package's version bounds."""
     imported = set()
     for code in modules.values():
         for node in ast.walk(ast.parse(code)):
@@ -163,7 +163,7 @@ def metric_requirements(modules: Mapping[str, bytes]) -> str:
 
 
 def folder_files(folder: Path) -> dict[str, bytes]:
-    """Return the files of a Space of another author's metric: the files of its folder.
+    """Return the files of the Space of another author's metric, from its folder.
 
     Raises:
         InputError: a file is missing from the folder.
@@ -181,7 +181,7 @@ def folder_files(folder: Path) -> dict[str, bytes]:
 
 
 def leaderboard_files(org: str) -> dict[str, bytes]:
-    """The files of the leaderboard's Space: its page, and the requirements that install the package.
+    """Return the files of the leaderboard's Space: its page, and the requirements that install the package.
 
     Raises:
         InputError: the wheel of the package cannot be built.
@@ -197,7 +197,7 @@ def leaderboard_files(org: str) -> dict[str, bytes]:
 
 
 def results_card(org: str) -> str:
-    """The card of the repository of results."""
+    """Return the card of the repository of results."""
     template = Template(files(__package__).joinpath("results_card.md").read_text("utf-8"))
     dataset, space = dataset_of(org), leaderboard_of(org)
     tasks = [
@@ -220,13 +220,13 @@ def results_card(org: str) -> str:
 DISTRIBUTION = "audio-compositionality"
 
 SETUPTOOLS = 77
-"""The first version that reads our pyproject.toml; with an older one, or none, pip fetches one for the build."""
+"""The first version that reads our pyproject.toml; if an older one or none is installed, pip fetches one."""
 
 _EPOCH = "315532800"  # 1980-01-01, the first date that a zip file can have: equal sources give equal wheels
 
 
 def source_tree() -> Path | None:
-    """Root of the clone that the package runs from; None for an installation without one."""
+    """Return the root of the clone that the package runs from; None for an installed package."""
     root = Path(__file__).resolve().parents[1]
     path = root / "pyproject.toml"
     project = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
@@ -234,15 +234,15 @@ def source_tree() -> Path | None:
 
 
 def requirement(space: Repository, extra: str) -> tuple[str, dict[str, bytes]]:
-    """The line that installs this version of the package in a Space, and the files that the Space needs for it.
+    """Return the line that installs this version of the package in a Space, and the files that the Space needs for it.
 
-    From a clone it is the wheel of that clone, in the Space's own repository. It is named by its address there, since
-    a Space installs its requirements before it has its other files, and with its SHA-256, so that the Space is built
-    anew whenever the wheel changes. An installed package is a release: the line names its version.
+    From a clone, the file is a wheel of the clone in the Space's own repository. The line has the wheel's URL, since a
+    Space installs its requirements before it has its other files, and its SHA-256, so that the Space is rebuilt when
+    the wheel changes. For an installed package, which is a release, the line names its version.
 
     Args:
         space: the Space's repository.
-        extra: of the package's optional dependencies.
+        extra: name of the package's optional dependencies to install.
 
     Raises:
         InputError: the wheel cannot be built.
@@ -256,13 +256,13 @@ def requirement(space: Repository, extra: str) -> tuple[str, dict[str, bytes]]:
 
 
 def build_wheel(root: Path) -> tuple[str, bytes]:
-    """Name and content of the wheel of a source tree; the same bytes for the same sources.
+    """Return name and content of the wheel of a source tree; the same bytes for the same sources.
 
     Raises:
         InputError: it cannot be built.
     """
     with tempfile.TemporaryDirectory(prefix=f"{DISTRIBUTION}-") as scratch:
-        # A build leaves folders behind, which the next build would use.
+        # In a copy, since a build leaves folders behind that the next build would use.
         sources, wheels = Path(scratch, "sources"), Path(scratch, "wheels")
         _copy_sources(root, sources)
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--disable-pip-version-check"]
@@ -284,7 +284,7 @@ def build_wheel(root: Path) -> tuple[str, bytes]:
 
 
 def _copy_sources(root: Path, target: Path) -> None:
-    """Copy the sources of the wheel: a clone may hold data and results of any size beside them."""
+    """Copy the sources of the wheel alone: a clone may also contain data and results of any size."""
     target.mkdir()
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     folders = project["tool"]["setuptools"]["package-dir"].values()

@@ -1,4 +1,4 @@
-"""Are the scores right about encoders with a known truth? Encoders made from metadata, theory, simulated statistics.
+"""Validation of the scores on encoders with a known truth: encoders made from metadata, theory, simulated statistics.
 
-Nothing about trained models belongs here.
+Trained models are evaluated elsewhere.
 """

@@ -1,4 +1,4 @@
-"""``python -m studies.validity``, in a clone: do the scores measure what they claim?"""
+"""``python -m studies.validity``, in a clone: check whether the scores measure what they claim."""
 
 from __future__ import annotations
 

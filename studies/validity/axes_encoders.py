@@ -46,7 +46,7 @@ DIM = 32
 
 @dataclass(frozen=True)
 class Clips:
-    """Rows of a recipe, and their contents in numbers.
+    """Rows of a recipe, with their contents as numbers.
 
     Attributes:
         rows: n rows.
@@ -73,21 +73,21 @@ class Clips:
 
     @cached_property
     def additive(self) -> Floats:
-        """The perfectly disentangled encoder, [n, DIM]."""
+        """Return embeddings by the perfectly disentangled encoder, [n, DIM]."""
         rest = np.zeros((len(self), DIM - SOURCE - len(TRANSFORMS)))
         embeddings: Floats = np.hstack([self.sources, self.strengths, rest])
         return embeddings
 
     @cached_property
     def deaf(self) -> Floats:
-        """The same, deaf to every transform."""
+        """Return the same embeddings without the coordinates of transforms, [n, DIM]."""
         embeddings = self.additive.copy()
         embeddings[:, SOURCE:] = 0
         return embeddings
 
 
 def read_clips(rows: Sequence[Row], classes: Mapping[tuple[str, str], int]) -> Clips:
-    """The contents of rows of `factors` or `transforms`.
+    """Return the contents of rows of `factors` or `transforms`.
 
     Args:
         rows: of either recipe.
@@ -120,21 +120,21 @@ def read_clips(rows: Sequence[Row], classes: Mapping[tuple[str, str], int]) -> C
 
 
 def _louder(transform: str, parameter: float) -> float:
-    """Change of level by a transform in dB; the other transforms restore the level of the original."""
+    """Return the change of level by a gain or noise in dB; 0 for the others, which restore the original level."""
     if transform == "gain":
         return parameter
     return float(10 * np.log10(1 + 10 ** (-parameter / 10))) if transform == "noise" else 0.0
 
 
 def classes_of(rows: Sequence[Row]) -> dict[tuple[str, str], int]:
-    """The class of each factor and label, from rows of `factors`, each of whose stars has all."""
+    """Return the class of each factor and label, from rows of `factors`, in which every star has all classes."""
     return {
         (factor, row["metadata"][0][f"{factor}_label"]): row["levels"][factor] for row in rows for factor in FACTORS
     }
 
 
 def source_codes() -> dict[str, Floats]:
-    """The vector of each level of each factor, [CLASSES, SOURCE]."""
+    """Return the vectors of the levels of each factor, [CLASSES, SOURCE]."""
     codes = {factor: np.zeros((CLASSES, SOURCE)) for factor in FACTORS}
     codes["timbre"][:, TIMBRE] = (np.eye(CLASSES) - 1 / CLASSES) / np.sqrt(1 - 1 / CLASSES)
     line = np.arange(CLASSES) - (CLASSES - 1) / 2
@@ -144,10 +144,10 @@ def source_codes() -> dict[str, Floats]:
 
 
 def render(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Clips]:
-    """Rows of the recipes, without sound, by recipe.
+    """Return the rows of each recipe, without sound.
 
     Args:
-        settings: for each recipe the differences from its preset mini.
+        settings: for each recipe, settings that differ from its preset mini.
     """
     rows = {
         name: load_recipe(name).render(load_recipe(name).presets["mini"].changed(**changes)).rows
@@ -161,13 +161,13 @@ def render(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Clips]:
 
 
 def noise_of(clips: Clips, seed: int) -> Floats:
-    """Noise of expected squared length 1, without information, [n, DIM]."""
+    """Return noise of expected squared length 1, [n, DIM]."""
     noise: Floats = np.random.default_rng([seed, 1]).standard_normal((len(clips), DIM)) / np.sqrt(DIM)
     return noise
 
 
 def noisy(clips: Clips, share: float, seed: int, *, deaf: bool = False) -> Floats:
-    """The additive encoder (deaf to transforms if asked), with noise as `share` of the variance."""
+    """Return the additive encoder with noise as `share` of the variance; with `deaf`, it ignores transforms."""
     signal = clips.deaf if deaf else clips.additive
     size = float(np.sqrt(signal[~clips.changed].var(axis=0).sum()))
     embeddings: Floats = np.sqrt(1 - share) * signal + np.sqrt(share) * size * noise_of(clips, seed)
@@ -175,14 +175,14 @@ def noisy(clips: Clips, share: float, seed: int, *, deaf: bool = False) -> Float
 
 
 def in_random_directions(clips: Clips, seed: int) -> Floats:
-    """The additive encoder, each coordinate along a random direction."""
+    """Return the additive encoder with each coordinate along a random direction."""
     directions = np.random.default_rng([seed, 2]).standard_normal((DIM, DIM)) / np.sqrt(DIM)
     embeddings: Floats = clips.additive @ directions
     return embeddings
 
 
 def turned(embeddings: Floats, seed: int) -> Floats:
-    """Embeddings in a random orthonormal basis, × 1,000, and shifted far from the origin."""
+    """Return embeddings in a random orthonormal basis, × 1,000, and shifted far from the origin."""
     rng = np.random.default_rng([seed, 3])
     basis = np.linalg.qr(rng.standard_normal((DIM, DIM)))[0]
     moved: Floats = 1_000 * embeddings @ basis + 5_000 * rng.standard_normal(DIM)
@@ -190,13 +190,14 @@ def turned(embeddings: Floats, seed: int) -> Floats:
 
 
 def bound_to_timbre(clips: Clips, share: float, seed: int) -> Floats:
-    """The direction of each number turns with the timbre: `share` of its squared length is a direction of the timbre.
+    """Return an encoder in which the direction of each number depends on the timbre.
 
-    For known timbres each number is still a linear function of the embedding; for a new one nothing is known.
+    `share` of the direction's squared length belongs to the timbre. For known timbres, each number is still a linear
+    function of the embedding; for a new timbre, that part is unknown.
     """
     rng = np.random.default_rng([seed, 4])
     count = len(FACTORS) - 1
-    # One direction per number and timbre, all orthogonal, which sets the least number of dimensions.
+    # One direction per number and timbre. All are orthogonal, so there are that many dimensions at least.
     wide = SOURCE + count * CLASSES
     basis = np.linalg.qr(rng.standard_normal((wide, wide)))[0]
     numbers = clips.sources[:, CLASSES:SOURCE]
@@ -209,7 +210,8 @@ def bound_to_timbre(clips: Clips, share: float, seed: int) -> Floats:
 
 
 def random_quadratic(clips: Clips, share: float, seed: int) -> Floats:
-    """The additive encoder with random sums of all products of two coordinates added, `share` of the variance."""
+    """Return the additive encoder plus random sums of all products of two coordinates, which are `share` of the
+    variance."""
     rng = np.random.default_rng([seed, 5])
     first, second = np.triu_indices(SOURCE)
     products = clips.sources[:, first] * clips.sources[:, second]
@@ -221,21 +223,21 @@ def random_quadratic(clips: Clips, share: float, seed: int) -> Floats:
 
 
 def energy(clips: Clips) -> Floats:
-    """The level of the sum in units of 10 dB along one direction, and nothing else."""
+    """Return the level of each clip, in units of 10 dB, along one direction, and nothing else."""
     embeddings = np.zeros((len(clips), DIM))
     embeddings[:, 0] = clips.levels_in_db / 10
     return embeddings
 
 
 def without(clips: Clips, factor: str, seed: int, noise: float = 0.1) -> Floats:
-    """The additive encoder without one factor, plus noise of a share of its variance."""
+    """Return the additive encoder without one factor, with `noise` as a share of the variance."""
     embeddings = noisy(clips, noise, seed)
     embeddings[:, PLACES[factor]] -= np.sqrt(1 - noise) * clips.sources[:, PLACES[factor]]
     return embeddings
 
 
 def blind_to_strength(clips: Clips, seed: int) -> Floats:
-    """Every copy is moved, along noise, but independently of its strength: knowing the strength is worth nothing."""
+    """Return an encoder, with noise, that moves every transformed copy by the same step, whatever the strength."""
     embeddings = noisy(clips, 0.1, seed, deaf=True)
     embeddings[:, SOURCE] += clips.changed
     return embeddings
@@ -260,11 +262,11 @@ class AxesPlan:
     """The amount of measurement.
 
     Attributes:
-        factors, transforms: differences from the preset mini of the recipe.
+        factors, transforms: settings that differ from the preset mini of the recipe.
         every: step between the measured levels of a dial, whose ends are always measured.
-        tolerance: of a score that theory puts at 0, where embeddings are random.
-        many: whether scores that few clips bias are also measured on as many as in the preset full.
-        turned_by: probes that have to be blind to rotation, scale and shift.
+        tolerance: tolerance of a score of random embeddings that is 0 in theory.
+        many: whether scores that are biased for few clips are also measured on as many clips as the preset full has.
+        turned_by: probes whose scores must not depend on rotation, scale and shift.
     """
 
     factors: Mapping[str, Any]
@@ -283,7 +285,7 @@ MANY = AxesPlan({"crossed_levels": (8, 8, 8, 8)}, {"bases": 400}, 1, 0.05, False
 SMALL = AxesPlan(
     {"stars": 12, "crossed_levels": (8, 3, 3, 3)}, {"bases": 40, "untransformed": 100}, 2, 0.15, False, RIDGE
 )
-"""A look at whether everything works, in seconds: chance moves scores more, and the bands are wider accordingly."""
+"""A quick plan, in seconds: fewer clips vary more, so the bands are wider."""
 
 
 class AxesMaterial:
@@ -296,12 +298,12 @@ class AxesMaterial:
         )
 
     def scores(self, task: str, encoder: Encoder, probes: tuple[str, ...] = RIDGE) -> Scores:
-        """The result of a task for an encoder."""
+        """Return the result of a task for an encoder."""
         clips = self.clips[load_task(task).info.recipe]
         asked = [place for place, row in enumerate(clips.rows) if load_task(task).inputs(row, {}).clips]
         requested = {} if task in UNPROBED else {"probes": list(probes)}
         return scored(task, clips.rows, Outputs(clips=encoder(clips)[asked]), **requested)
 
     def measures(self, task: str, encoder: Encoder, probes: tuple[str, ...] = RIDGE) -> dict[str, float]:
-        """The numbers of a task for an encoder; missing ones are left out."""
+        """Return the numbers of a task for an encoder, without missing ones."""
         return numbers(self.scores(task, encoder, probes))

@@ -1,4 +1,4 @@
-"""Encoders with the score of each axis and the score that theory demands."""
+"""Checks of the four axes: scores of constructed encoders, compared with the scores that theory requires."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ NUMBERS = FACTORS[1:]
 """Factors whose levels are numbers."""
 
 ROTATED = 1e-6
-"""Tolerance for rounding of a closed form with a shift of several lengths."""
+"""Tolerance for rounding of a closed form after a shift of the embeddings by several times their length."""
 
 BLIND = 0.02
-"""The largest r_equivariance of an encoder to a change that does not affect it, however few the data."""
+"""Largest allowed r_equivariance of an encoder to a change that does not affect it, for any number of clips."""
 
 
 def perfect(data: AxesMaterial) -> list[Check]:
-    """Check the perfectly disentangled encoder: everything is read, predicted and transferred."""
+    """Check the perfectly disentangled encoder: every factor can be read, predicted and transferred."""
     subject, rows = "additive by factor", data.clips["factors"].rows
 
     def additive(clips: make.Clips) -> make.Floats:
@@ -82,7 +82,7 @@ def perfect(data: AxesMaterial) -> list[Check]:
 
 
 def entangled(data: AxesMaterial) -> list[Check]:
-    """Check random sums of products of factors: they can be read in known contexts, but not for new levels."""
+    """Check random sums of products of factors: factors can be read in known contexts, but not at new levels."""
     subject, share = "random quadratic, 0.9", 0.9
 
     def encoder(clips: make.Clips) -> make.Floats:
@@ -99,7 +99,7 @@ def entangled(data: AxesMaterial) -> list[Check]:
 
 
 def energy_only(data: AxesMaterial) -> list[Check]:
-    """Check an encoder of the level of the sum: it holds the amplitude of a single source, and nothing else."""
+    """Check an encoder of the clip's level: it represents the amplitude of a single source, and nothing else."""
     subject = "energy only"
     read = data.measures("informativeness", make.energy)
     moved = data.measures("equivariance", make.energy)
@@ -116,7 +116,7 @@ def energy_only(data: AxesMaterial) -> list[Check]:
         ),
         *(near(subject, f"Invariance: {name}", 1, still[f"{name}_invariance"]) for name in ("lowpass", "reverb")),
         at_most(subject, "Invariance: gain", 0.9, still["gain_invariance"]),
-        # The ranking scores are at chance all the same: candidates have one level.
+        # The ranking scores are at chance, since all candidates have one level.
         near(subject, heading("invariance", "abx"), 0, still["abx"]),
     ]
 
@@ -155,7 +155,7 @@ def deaf(data: AxesMaterial) -> list[Check]:
 
 
 def blind(data: AxesMaterial) -> list[Check]:
-    """Check encoders that ignore the change, plus noise: knowing the parameter does not help."""
+    """Check encoders that ignore a change, plus noise: the parameter of the change predicts nothing."""
     moved = data.measures("transform_equivariance", lambda clips: make.blind_to_strength(clips, data.seed))
     checks = []
     # No score may be above 0; the probe's loss to chance with few clips is a finding.
@@ -171,7 +171,7 @@ def blind(data: AxesMaterial) -> list[Check]:
         )
     if not data.plan.many:
         return checks
-    # With all combinations of levels the probe has nothing to lose any more.
+    # With all combinations of levels, the probe no longer loses anything.
     many = AxesMaterial(MANY, data.seed)
     count = sum(row["kind"] == "crossed" for row in many.clips["factors"].rows)
     pitch = many.measures("equivariance", _unhearing(many, "pitch"))["pitch_r_equivariance"]
@@ -188,7 +188,7 @@ def _unhearing(data: AxesMaterial, factor: str) -> Encoder:
 
 
 def random(data: AxesMaterial) -> list[Check]:
-    """Check noise: nothing is read, predicted, transferred or kept, and nothing is nearer than by chance."""
+    """Check noise: nothing can be read, predicted, transferred or kept, and rankings are at chance."""
     subject, allowed = "noise", data.plan.tolerance
 
     def encoder(clips: make.Clips) -> make.Floats:
@@ -237,7 +237,7 @@ def random(data: AxesMaterial) -> list[Check]:
 
 
 def constant(data: AxesMaterial) -> list[Check]:
-    """Check one embedding for everything: every score is 0, and none is NaN."""
+    """Check an encoder with the same embedding for every clip: every score is 0, and none is NaN."""
     subject = "constant"
     checks = []
     for task in axes_tasks():
@@ -250,9 +250,9 @@ def constant(data: AxesMaterial) -> list[Check]:
 
 
 def moved_in_space(given: AxesMaterial) -> list[Check]:
-    """Check embeddings rotated, × 1,000 and shifted: all scores must stay, except plain cosines, which depend on the
-    origin by design."""
-    # Whether a probe depends on them does not depend on the number of clips.
+    """Check embeddings that are rotated, × 1,000 and shifted: no score may change, except plain cosines, which depend
+    on the origin by design."""
+    # A small material suffices: a dependence on rotation, scale or shift would show with any number of clips.
     data, seed = AxesMaterial(SMALL, given.seed), given.seed
     checks = []
     for task in axes_tasks():
@@ -281,10 +281,10 @@ def moved_in_space(given: AxesMaterial) -> list[Check]:
 
 
 def axes_tasks() -> list[str]:
-    """Names of the tasks of the four axes that score the rows of a material: see `AxesMaterial.clips`."""
+    """Return the names of the tasks of the four axes that score the rows of `AxesMaterial.clips`."""
     return [task.info.name for task in load_benchmark("axes") if task.info.recipe in CONSTRUCTED]
 
 
 def score_of(task: str) -> str:
-    """Name of the number that a task ranks by."""
+    """Return the name of the measure that a task ranks by."""
     return next(scored.info.ranks_by for scored in load_benchmark("axes") if scored.info.name == task)

@@ -1,4 +1,4 @@
-"""Checks of scores on encoders whose truth is known: every number of the page is one, and every module makes a list."""
+"""Checks of scores on encoders with a known truth: each module of this package returns a list of them for the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
 
 EXACTLY = 1e-9
-"""Tolerance for rounding in float64, of a number that theory gives exactly: far below any printed digit."""
+"""Tolerance for float64 rounding of a number that theory gives exactly: far below any printed digit."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Check:
         score: the number.
         expected: by theory, in words or figures.
         measured: the measured number; NaN never holds.
-        low, high: the range where it has to be, both included.
+        low, high: the range in which it has to be, both ends included.
         claimed: whether it must hold; otherwise a failure is a finding.
-        finding: a sentence about the failure; empty for one that is made of the other fields.
+        finding: a sentence about the failure; if empty, the page forms one from the other fields.
     """
 
     subject: str
@@ -71,7 +71,7 @@ def at_most(subject: str, score: str, most: float, measured: float, *, claimed: 
 
 
 def moves(subject: str, score: str, levels: Sequence[float], values: Sequence[float], *, falls: bool = False) -> Check:
-    """Check that a score rises or falls along all levels of a dial; a score that is missing at a level does not."""
+    """Check that a score rises or falls along all levels of a dial; the check fails if a level has no score."""
     rank = monotone(levels, values, falls=falls) if np.isfinite(values).all() else math.nan
     return near(subject, f"{score}: ρ", -1 if falls else 1, rank)
 
@@ -79,8 +79,8 @@ def moves(subject: str, score: str, levels: Sequence[float], values: Sequence[fl
 def monotone(levels: Sequence[float], values: Sequence[float], *, falls: bool = False) -> float:
     """Return Spearman's correlation of a score with its dial.
 
-    Several levels at the score of the compositional end (the last level, the first if the score falls) count as one,
-    the nearest to the other end: a score at its ceiling cannot rise. 0 where nothing varies.
+    The compositional end is the last level, or the first if the score falls. Consecutive levels with the score of that
+    end count as one level, since a score at its ceiling cannot rise. 0 if the score does not vary.
     """
     ends = list(zip(levels, values, strict=True))
     if falls:

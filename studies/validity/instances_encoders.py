@@ -1,9 +1,8 @@
-"""Encoders across instances with a known truth: embeddings are made from the rows of the recipes.
+"""Encoders with a known truth for the tasks across instances: embeddings are made from the rows of the recipes.
 
-The oracle gives each label and each condition a coordinate of its own, and each context a vector in further ones: a
-clip is the sum of its sources, plus its context. Every other encoder is a function of this one.
-
-They are scored on rows of the recipes, made of imagined recordings.
+The oracle gives each label and each condition its own coordinate, and each context a vector in further coordinates: a
+clip is the sum of its sources, plus its context. Every other encoder is a function of this one. They are scored on rows
+of the recipes that are made of imagined recordings.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ ENGINES, VOICES = 12, 2
 CONDITIONS = ENGINES * VOICES
 
 CLASSES = 8
-"""K, of a block of imagined recordings."""
+"""Number of classes K in a block of imagined recordings."""
 
 NOWHERE = -1
 """The context of a source alone, and the added class of a context alone."""
@@ -64,7 +63,7 @@ class ImaginedRecordings:
         """Numbers of the label and of the condition of each recording, by its id."""
 
     def waveform(self, index: int) -> tuple[Floats, int]:
-        """None: see the class.
+        """Raise: imagined recordings have no sound.
 
         Raises:
             DatasetError: always.
@@ -86,8 +85,8 @@ class Clips:
     Attributes:
         rows: of the recipe.
         recordings: number of times each recording is in each clip, [n, LABELS, CONDITIONS].
-        added: label of what was added to a context, or is alone; `NOWHERE` elsewhere. [n]
-        contexts: number of the context of each clip; `NOWHERE` without one. [n]
+        added: label of the source that was added to a context or is alone; `NOWHERE` if there is none. [n]
+        contexts: number of the context of each clip; `NOWHERE` if there is none. [n]
     """
 
     rows: Sequence[Row]
@@ -100,12 +99,12 @@ class Clips:
 
     @cached_property
     def labels(self) -> Floats:
-        """Number of sources with each label, [n, LABELS]."""
+        """Return the number of sources with each label, [n, LABELS]."""
         return np.asarray(self.recordings.sum(axis=2))
 
     @cached_property
     def conditions(self) -> Floats:
-        """Number of sources with each condition, [n, CONDITIONS]."""
+        """Return the number of sources with each condition, [n, CONDITIONS]."""
         return np.asarray(self.recordings.sum(axis=1))
 
     @property
@@ -118,12 +117,12 @@ Encoder = Callable[[Clips], Floats]
 
 
 def read_clips(task: str, rows: Sequence[Row], places: Mapping[str, tuple[int, int]]) -> Clips:
-    """The clips of rows.
+    """Return the clips of rows.
 
     Args:
         task: `BLOCKS` or `BINDING`.
-        rows: of its recipe, of imagined recordings.
-        places: of these; see `ImaginedRecordings`.
+        rows: rows of its recipe, made of imagined recordings.
+        places: label and condition of each recording, see `ImaginedRecordings`.
     """
     parts = _parts_of_block if task == BLOCKS else _parts_of_trial
     clips = [
@@ -162,13 +161,13 @@ class InstancesPlan:
     """The amount of measurement.
 
     Attributes:
-        blocks: of imagined recordings.
-        sounding: blocks of our own timbres, which are rendered.
-        linear: how far from chance top-1 and pairwise of a linear encoder of these may be.
-        trials: of binding.
-        scenes: differences from the preset mini of the recipe of scenes.
+        blocks: number of blocks of imagined recordings.
+        sounding: number of blocks of our timbres, which are rendered.
+        linear: largest distance from chance of top-1 and pairwise of a linear encoder on rendered blocks.
+        trials: number of trials of binding.
+        scenes: settings that differ from the preset mini of the recipe of scenes.
         every: step between the measured levels of a dial, whose ends are always measured.
-        randoms: random encoders.
+        randoms: number of random encoders.
     """
 
     blocks: int = 96
@@ -191,7 +190,7 @@ SMALL = InstancesPlan(
     every=2,
     randoms=10,
 )
-"""A test of the whole chain in seconds: chance moves scores more, so bands are wider."""
+"""A quick plan, in seconds: fewer rows vary more, so the bands are wider."""
 
 
 class InstancesMaterial:
@@ -203,7 +202,7 @@ class InstancesMaterial:
 
     @cached_property
     def clips(self) -> Mapping[str, Clips]:
-        """Clips of blocks and trials of imagined recordings, by task."""
+        """Return the clips of blocks and trials of imagined recordings, by task."""
         of_blocks = {"blocks": self.plan.blocks, "classes": CLASSES, "context_sources": 2}
         changes: dict[str, dict[str, Any]] = {BLOCKS: of_blocks, BINDING: {"trials": self.plan.trials}}
         return {
@@ -215,7 +214,7 @@ class InstancesMaterial:
 
     @cached_property
     def scenes(self) -> Sequence[Row]:
-        """Rows of the recipe of scenes, whatever their split."""
+        """Return the rows of the recipe of scenes, of all splits."""
         rows: Sequence[Row] = self._rendering(load_task(HELD_OUT).info.recipe, **self.plan.scenes).rows
         return rows
 
@@ -224,16 +223,16 @@ class InstancesMaterial:
         return made.render(made.presets["mini"].changed(seed=self.seed, **changes))
 
     def scores(self, task: str, encoder: Encoder) -> Scores:
-        """The result of a task for an encoder."""
+        """Return the result of a task for an encoder."""
         clips = self.clips[task]
         return scored(task, clips.rows, Outputs(clips=encoder(clips)))
 
     def measures(self, task: str, encoder: Encoder) -> dict[str, float]:
-        """The numbers of a task for an encoder; missing ones are left out."""
+        """Return the numbers of a task for an encoder, without missing ones."""
         return numbers(self.scores(task, encoder))
 
     def downsampled(self) -> tuple[Sequence[Row], Floats]:
-        """Rows of blocks of our own timbres, and the embeddings of their sound by `downsample`."""
+        """Return rows of blocks of our timbres, and the embeddings of their sound by `downsample`."""
         rendering = self._rendering(BLOCKS, blocks=self.plan.sounding)
         model: Any = load_model("downsample")
         embeddings = [
@@ -261,13 +260,13 @@ _CONTEXTS, _NOISE, _BASIS, _RECORDINGS, _PAIRS = range(11, 16)  # independent ra
 
 
 def oracle(clips: Clips, seed: int, *, strength: float = STRONG, labels: Floats | None = None) -> Floats:
-    """Label, condition and context side by side, [n, DIM].
+    """Return embeddings with separate coordinates for label, condition and context, [n, DIM].
 
     Args:
-        clips: n of them.
+        clips: n clips.
         seed: of the vectors of contexts.
         strength: length of the vectors of contexts and conditions.
-        labels: replacement of the numbers of sources with each label, [n, LABELS].
+        labels: numbers that replace the number of sources with each label, [n, LABELS].
     """
     vectors = np.random.default_rng([seed, _CONTEXTS]).standard_normal((2 * len(clips.rows), PLACES)) / np.sqrt(PLACES)
     contexts = np.where((clips.contexts != NOWHERE)[:, None], vectors[clips.contexts], 0.0)
@@ -278,23 +277,23 @@ def oracle(clips: Clips, seed: int, *, strength: float = STRONG, labels: Floats 
 
 
 def without_labels(clips: Clips, seed: int) -> Floats:
-    """The oracle without labels."""
+    """Return the oracle without labels."""
     return oracle(clips, seed, labels=np.zeros((len(clips), LABELS)))
 
 
 def noise_of(clips: Clips, sd: float, seed: int, number: int = 0) -> Floats:
-    """Noise for each clip, with a standard deviation in each of DIM coordinates."""
+    """Return noise for each clip, with standard deviation `sd` in each of DIM coordinates."""
     noise: Floats = sd * np.random.default_rng([seed, _NOISE, number]).standard_normal((len(clips), DIM))
     return noise
 
 
 def noisy(clips: Clips, sd: float, seed: int) -> Floats:
-    """The oracle plus noise."""
+    """Return the oracle plus noise."""
     return oracle(clips, seed) + noise_of(clips, sd, seed)
 
 
 def masked(clips: Clips, lost: float, sd: float, seed: int) -> Floats:
-    """The noisy oracle, with a share of the added source's label masked by the context."""
+    """Return the noisy oracle; in a scene, the context masks the share `lost` of the added source's label."""
     labels = clips.labels.copy()
     scenes = np.flatnonzero(clips.is_scene)
     labels[scenes, clips.added[scenes]] -= lost
@@ -302,19 +301,19 @@ def masked(clips: Clips, lost: float, sd: float, seed: int) -> Floats:
 
 
 def counting(clips: Clips) -> Floats:
-    """The number of sources along one direction, alone."""
+    """Return the number of sources along one direction, and nothing else."""
     embeddings = np.zeros((len(clips), DIM))
     embeddings[:, 0] = clips.labels.sum(axis=1)
     return embeddings
 
 
 def calls(ids: Sequence[str], shuffled: bool, seed: int) -> Floats:
-    """One-hot of the number of earlier clips, modulo 8, alone.
+    """Return the number of earlier clips, modulo 8, as a one-hot vector, and nothing else.
 
     Args:
         ids: of the clips, row by row.
-        shuffled: whether they come in the order of an `EmbeddingCache`, else in the order of the rows.
-        seed: of the data, on which the order depends.
+        shuffled: whether clips come in the order of an `EmbeddingCache`, else in the order of the rows.
+        seed: of the data; the order depends on it.
     """
     order = np.arange(len(ids))
     if shuffled:
@@ -327,10 +326,10 @@ def calls(ids: Sequence[str], shuffled: bool, seed: int) -> Floats:
 
 
 def with_common_nuisance(clips: Clips, share: float, seed: int) -> Floats:
-    """Sums of random vectors of labels, of conditions, and of recordings, [n, DIM]: a linear encoder.
+    """Return sums of random vectors of labels, of conditions and of recordings, [n, DIM]: a linear encoder.
 
-    A recording's own nuisance, whatever its label and condition, has length `NUISANCE`. A `share` of its squared length
-    lies in `COMMON` dimensions that are the same under all conditions; the rest has no common direction.
+    The vector of a recording is its nuisance, of length `NUISANCE`. A `share` of its squared length lies in `COMMON`
+    dimensions that are the same under all conditions; the rest has no common direction.
     """
     rng = np.random.default_rng([seed, _RECORDINGS])
     basis = np.linalg.qr(np.random.default_rng([seed, _BASIS]).standard_normal((DIM, COMMON)))[0]
@@ -344,9 +343,9 @@ def with_common_nuisance(clips: Clips, share: float, seed: int) -> Floats:
 
 
 def bound(clips: Clips, share: float, sd: float, seed: int) -> Floats:
-    """A part for labels and a part for conditions, with `share` for both together, plus noise.
+    """Return a part for labels plus a part for conditions, with `share` for each pair of both, plus noise.
 
-    Squared lengths of all parts are 1 on average: (1 − share)(label + condition) + share · (label and condition).
+    The squared length of each part is 1 on average: (1 − share)(label + condition) + share · (label and condition).
     """
     rng = np.random.default_rng([seed, _PAIRS])
     labels, conditions = (rng.standard_normal((count, DIM)) / np.sqrt(DIM) for count in (LABELS, CONDITIONS))
@@ -357,7 +356,7 @@ def bound(clips: Clips, share: float, sd: float, seed: int) -> Floats:
 
 
 def products(clips: Clips, *, of_engines: bool = False) -> Floats:
-    """A coordinate for each label under each condition, or by each engine, common to the engine's conditions."""
+    """Return a coordinate for each pair of label and condition, or of label and engine if `of_engines`."""
     counts = clips.recordings
     if of_engines:
         counts = counts.reshape(len(clips), LABELS, ENGINES, VOICES).sum(axis=3)
@@ -365,7 +364,7 @@ def products(clips: Clips, *, of_engines: bool = False) -> Floats:
 
 
 def turned(embeddings: Floats, seed: int, *, shift: float = 5_000.0) -> Floats:
-    """Embeddings in a random orthonormal basis, × 1,000, and shifted."""
+    """Return embeddings in a random orthonormal basis, × 1,000, and shifted."""
     rng = np.random.default_rng([seed, _BASIS])
     dim = embeddings.shape[1]
     basis = np.linalg.qr(rng.standard_normal((dim, dim)))[0]

@@ -1,4 +1,4 @@
-"""The parts of all chapters as a page of the documentation and as tables in the terminal: the same content."""
+"""The page of the checks, in Markdown for the documentation and as tables in the terminal."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from audio_compositionality.support.text import number_text
 from .checks import Part, page_texts
 
 WIDEST = 9
-"""Columns of a table in the terminal; a dial with more is printed as two tables."""
+"""Most columns of a table in the terminal; a dial with more is printed as two tables."""
 
 _VERSIONS = ("audio-compositionality", "numpy", "scipy", "torch")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of a level, paragraphs of Markdown, and a table."""
+    """A section of the page: a heading with its level, paragraphs of Markdown, and a table."""
 
     title: str
     text: tuple[str, ...]
@@ -31,7 +31,7 @@ class Section:
 
 
 def all_hold(parts: Sequence[Part]) -> bool:
-    """Return whether everything that must hold does."""
+    """Whether every check that must hold does."""
     return all(check.holds for part in parts for check in part.checks if check.claimed)
 
 
@@ -88,7 +88,7 @@ def sections(parts: Sequence[Part]) -> Iterator[Section]:
 
 
 def _table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Return a table of texts; a column with numbers in at least half of its cells is set to the right."""
+    """Return a table of texts; a column is right-aligned if at least half of its cells are numbers."""
     columns = []
     for place, heading in enumerate(headings):
         numeric = sum(row[place].lstrip("-+≤<ρ ")[:1].isdigit() for row in rows)

@@ -1,4 +1,4 @@
-"""Do the intervals cover, and do the tests stay silent? Simulated data sets with a known truth."""
+"""Coverage of the intervals and false positives of the tests, on simulated data sets with a known truth."""
 
 from __future__ import annotations
 
@@ -20,46 +20,47 @@ Floats = NDArray[np.float64]
 Clusters = NDArray[np.int64]
 
 DIM = 16
-"""Dimensions of the simulated embeddings. The statistics see the scores alone, so few suffice."""
+"""Dimensions of the simulated embeddings. The statistics depend on the scores alone, so few suffice."""
 
 SIZES = (1, 2, 3)
-"""Numbers of added sources |T|, each as frequent."""
+"""Numbers of added sources |T|, all equally frequent."""
 
 COMMON = 0.5
 """Share of the noise's variance common to the quadruples of a cluster."""
 
 ENCODERS = 7
-"""Number of encoders of equal truth that are compared with each other, as in the paper."""
+"""Number of equally good encoders that are compared with each other, as in the paper."""
 
 NOMINAL, LOWEST, HIGHEST = 0.95, 0.93, 0.97
-"""Coverage that the intervals promise, and the range that counts as keeping it in 1,000 simulations or more."""
+"""Nominal coverage of the intervals, and the range accepted in 1,000 simulations or more."""
 
 
 def coverage_band(simulations: int) -> tuple[float, float]:
-    """The range of nominal coverage: 93 to 97 %, or the central 99 % of the binomial of 95 % where that is wider."""
+    """Return the accepted range of coverage: 93 to 97 %, or the central 99 % of the binomial of 95 % if that is
+    wider."""
     low, high = stats.binom.ppf([0.005, 0.995], simulations, NOMINAL) / simulations
     return min(LOWEST, float(low)), max(HIGHEST, float(high))
 
 
 def make_clusters(n: int, number: int, rng: np.random.Generator) -> Clusters:
-    """A cluster for each of n samples, in order: each of `number` clusters has one sample at least."""
+    """Return the cluster of each of n samples, in order; each of the `number` clusters has at least one sample."""
     return np.sort(np.concatenate([np.arange(number), rng.integers(0, number, n - number)]))
 
 
 def simulate_scores(
     clusters: Clusters, share: float, encoders: int, rng: np.random.Generator, dim: int = DIM
 ) -> Floats:
-    """A-COAT scores of one data set: [n, encoders], all of the truth `expected_population_a_coat`.
+    """Return A-COAT scores of one data set, [n, encoders]; the true mean of each is `expected_population_a_coat`.
 
-    The quadruples of a cluster have T in common, and so |T|, drawn from `SIZES`, and the step of the noise-free
-    encoder, sqrt(|T|) long; where clusters are larger than one sample also `COMMON` of the noise of A, B, C and D.
-    Noise is independent between encoders.
+    The quadruples of a cluster share T: |T|, drawn from `SIZES`, and the step of the noise-free encoder, of length
+    sqrt(|T|). If clusters have several samples, these also share `COMMON` of the noise of A, B, C and D. Noise is
+    independent between encoders.
 
     Args:
         clusters: [n], numbered from 0.
         share: of signal, see `constructed.noisy`.
         encoders: number of columns.
-        rng: source of chance.
+        rng: random generator.
         dim: dimensions.
     """
     n, number = len(clusters), int(clusters.max()) + 1
@@ -76,7 +77,7 @@ def simulate_scores(
 
 
 def student_interval(scores: Floats) -> tuple[float, float]:
-    """95 % interval of the mean of scores [n], n ≥ 2, by Student's t with n - 1 degrees of freedom."""
+    """Return the 95 % interval of the mean of scores [n], n ≥ 2, by Student's t with n - 1 degrees of freedom."""
     half = float(stats.t.ppf(0.975, len(scores) - 1) * stats.sem(scores))
     mean = float(scores.mean())
     return mean - half, mean + half
@@ -98,7 +99,7 @@ def simulate_coverage(simulations: int, large: int, seed: int, progress: bool) -
                     scores[:, column] = simulate_scores(clusters, share, 1, rng)[:, 0]
                     bar.update()
                 subject = f"{n:,} samples in {count:,} clusters, {100 * share:g} % signal"
-                # Every data set has the same clusters, so one call gives each the interval that it would get alone.
+                # All data sets have the same clusters, so one call returns for each the interval of a separate call.
                 for name, intervals, claimed in (
                     ("Student's t", [student_interval(column) for column in scores.T], count == n),
                     ("BCa", mean_intervals(scores, clusters), count >= 32),
@@ -110,11 +111,11 @@ def simulate_coverage(simulations: int, large: int, seed: int, progress: bool) -
 
 
 def simulate_false_positives(simulations: int, seed: int, progress: bool) -> list[Check]:
-    """Check how often tests of all pairs of 7 encoders of equal truth find a difference, on 64 samples, without and
-    with clusters; for contrast also a test that ignores the clusters."""
+    """Check how often tests of all pairs of 7 equally good encoders find a difference, on 64 samples with and without
+    clusters; for contrast also with a test that ignores the clusters."""
     checks = []
-    # The upper end of the central 95 % of the binomial. The tests of one data set depend on each other, at worst fully:
-    # as many trials as there are data sets.
+    # The upper end of the central 95 % of the binomial. The tests of one data set may depend on each other fully, so
+    # each data set counts as one trial.
     highest = float(stats.binom.ppf(0.975, simulations, 0.05)) / simulations
     n, share = 64, 0.5
     with tqdm(desc="false positives", total=2 * simulations, disable=not progress) as bar:
@@ -175,7 +176,7 @@ FOLDS = 5
 
 
 def simulate_invariance(simulations: int, seed: int, progress: bool) -> list[Check]:
-    """Coverage of the clustered BCa interval of the score `invariance`."""
+    """Check the coverage of the clustered BCa interval of the score `invariance`."""
     from audio_compositionality.metrics.invariance import invariance
 
     checks = []
@@ -198,9 +199,10 @@ def simulate_invariance(simulations: int, seed: int, progress: bool) -> list[Che
 
 
 def simulate_informativeness(simulations: int, seed: int, progress: bool) -> list[Check]:
-    """Coverage of the clustered BCa interval of the score `informativeness`, by ridge regression.
+    """Check the coverage of the clustered BCa interval of the score `informativeness`, by ridge regression.
 
-    The value to be covered is the score of probes trained on as many clips: its mean over the simulated data sets.
+    The value to cover is the expected score of probes trained on the same number of clips: the mean over the simulated
+    data sets.
     """
     from audio_compositionality.metrics.informativeness import informativeness
 
@@ -244,20 +246,20 @@ def _covers(
 def simulate_copies(
     blocks: NDArray[np.int64], truth: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Originals and copies [n, AXIS_DIM] whose invariance is `truth` in the population, and rows of the originals.
+    """Return originals and copies [n, AXIS_DIM] whose population invariance is `truth`, and the original of each row.
 
-    Originals of a block share `COMMON` of their variance; the squared move of copies differs from block to block: half
-    constant, half exponentially distributed.
+    Originals of a block share `COMMON` of their variance. The squared distance of copies from their originals differs
+    between blocks: half of it is constant, half exponentially distributed.
 
     Args:
-        blocks: of each original, from 0.
+        blocks: block of each original, from 0.
         truth: 1 - E|z′ - z|²/E|z_i - z_j|², for z_i and z_j of different blocks.
-        rng: source of chance.
+        rng: random generator.
     """
     n, count = len(blocks), int(blocks.max()) + 1
     common = rng.standard_normal((count, AXIS_DIM))[blocks]
     z = math.sqrt(COMMON) * common + math.sqrt(1 - COMMON) * rng.standard_normal((n, AXIS_DIM))
-    # Two originals are 2 · AXIS_DIM apart, squared and on average.
+    # The mean squared distance of two originals is 2 · AXIS_DIM.
     scale = 2 * (1 - truth) * (1 + rng.exponential(size=count))[blocks] / 2
     steps = np.sqrt(np.repeat(scale, COPIES))[:, None] * rng.standard_normal((n * COPIES, AXIS_DIM))
     owners = np.repeat(np.arange(n), COPIES)
@@ -267,10 +269,10 @@ def simulate_copies(
 def simulate_levels(
     count: int, share: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Embeddings [count * LEVELS, AXIS_DIM] of all levels of a factor in each block, and the levels, standardised.
+    """Return embeddings [count * LEVELS, AXIS_DIM] of all levels of a factor in each block, and standardised levels.
 
-    The factor moves embeddings along one coordinate; there it has `share` of the variance, and noise the rest. Clips of
-    a block have `COMMON` of their noise in common, as clips of one context do.
+    The factor moves embeddings along one coordinate and has `share` of the variance there; the rest is noise. Clips of
+    a block share `COMMON` of their noise, like clips of one context.
     """
     levels = np.arange(LEVELS) - (LEVELS - 1) / 2
     labels = np.tile(levels / levels.std(), count)

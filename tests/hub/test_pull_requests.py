@@ -513,13 +513,13 @@ class TestTurns:
         request(results, self.entries_of(submitted, "eve", 4))
         request(results, self.entries_of(submitted, "mallory", 2), "mallory")
         checks = self.new_checks(turns, [0.0], lambda: None)
-        assert checks.check_pull_requests()[0].reasons == ("1 of 4 entries checked, goes on in the next round",)
+        assert checks.check_pull_requests()[0].reasons == ("1 of 4 entries checked, continues in the next round",)
         rounds(checks)
         assert turns == ["eve", "mallory", "eve", "mallory", "eve", "eve"]
         assert [discussion.status for discussion in results.discussions] == ["closed"] * 2
         first, last = comments(results)
         head = results.at("refs/pr/1").oid
-        assert first == f"1 of 4 entries checked of commit {head[:8]}; goes on in the next round."
+        assert first == f"1 of 4 entries checked of commit {head[:8]}; continues in the next round."
         assert last.startswith("Added to main")
         assert len(board().entries) == 6
 
@@ -538,7 +538,7 @@ class TestTurns:
         assert (len(turns), now[0]) == (2, 8.0)
         (outcome,) = checks.check_pull_requests()
         assert outcome.reasons == ("2 of 5 entries checked", "today's time for the checks of its author is used up")
-        assert "goes on when there is time again" in comments(results)[-1]
+        assert "continues when there is time again" in comments(results)[-1]
         for _ in range(2):
             assert results.discussions[0].status == "open"
             now[0] += 200
