@@ -1,4 +1,4 @@
-"""The four axes on the page of `validate`: constructed encoders compared with theory, dials, and intervals."""
+"""Checks of the four axes: constructed encoders compared with theory, dials, and intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Order and attributes in captions on the page of `validate`: constructed models compared with theory, and dials."""
+"""Checks of order and attributes in captions: constructed models compared with theory, and dials."""
 
 from __future__ import annotations
 
@@ -216,17 +216,17 @@ Pair = tuple[Floats, Floats]
 
 
 def oracle(items: Items) -> Pair:
-    """Reads events and captions."""
+    """Return the model that reads events and captions."""
     return items.vectors(items.heard), items.vectors(items.said)
 
 
 def first_named_first_heard(items: Items) -> Pair:
-    """Reads events, and takes the sound that a caption names first for the first sound in time."""
+    """Return the model that reads events, but takes the sound named first in a caption for the first in time."""
     return items.vectors(items.heard), items.vectors(items.named)
 
 
 def bag_of_words(items: Items, seed: int) -> Pair:
-    """Reads events, and the words of captions as the baseline of that name does."""
+    """Return the model that reads events, and captions as the baseline `bag-of-words` does."""
     model = load_model("bag-of-words")
     texts = model.embed_text([caption for row in items.rows for caption in row["captions"]])
     clips = items.vectors(items.heard)
@@ -235,14 +235,16 @@ def bag_of_words(items: Items, seed: int) -> Pair:
 
 
 def random_embeddings(items: Items, seed: int, number: int) -> Pair:
-    """A model without knowledge: another vector for every clip and caption."""
+    """Return a model without knowledge: a random vector for every clip and caption."""
     clips, texts = np.random.default_rng([seed, _RANDOM, number]).normal(size=(2, len(items.item), DIM))
     return clips, texts
 
 
 def near_counterparts(items: Items, distance: float, seed: int, number: int) -> Pair:
-    """A model without knowledge to which an item's clips and captions are nearly one: a vector of the item, plus a
-    vector of each clip and caption, `distance` times as long."""
+    """Return a model without knowledge that hardly distinguishes the clips, or the captions, of an item.
+
+    Each has the random vector of its item, plus its own random vector, `distance` times as long.
+    """
     rng = np.random.default_rng([seed, _COUNTERPARTS, number])
     common = rng.normal(size=(2, len(items.rows), DIM))[:, items.item]
     clips, texts = common + distance * rng.normal(size=common.shape)
@@ -250,7 +252,8 @@ def near_counterparts(items: Items, distance: float, seed: int, number: int) -> 
 
 
 def noisy(items: Items, sd: float, seed: int, number: int) -> Pair:
-    """The oracle plus noise of a given standard deviation in every coordinate, vectors of facts having length 1."""
+    """Return the oracle, with vectors of facts of length 1, plus noise of standard deviation `sd` in each
+    coordinate."""
     rng = np.random.default_rng([seed, _NOISE, number])
     clips, texts = (
         vectors / np.linalg.norm(vectors, axis=1, keepdims=True) + sd * rng.normal(size=vectors.shape)
@@ -260,8 +263,8 @@ def noisy(items: Items, sd: float, seed: int, number: int) -> Pair:
 
 
 def favouring(items: Items, strength: float, seed: int) -> Pair:
-    """The oracle with some clips nearer than others to every caption: a direction common to all captions, which clips
-    have more or less of."""
+    """Return the oracle with some clips nearer to every caption than others: all captions share a direction, and
+    each clip has a random amount of it."""
     clips, texts = oracle(items)
     more = strength * np.random.default_rng([seed, _FAVOUR]).uniform(size=(len(clips), 1))
     rest = np.sqrt(np.maximum(strength**2 - more**2, 0.0))
@@ -315,7 +318,7 @@ def bag(data: CaptionMaterial) -> list[Check]:
 
 
 def random(data: CaptionMaterial) -> list[Check]:
-    """A model without knowledge, with distinct vectors, is at chance, and so is its trivial baseline."""
+    """Check that a model without knowledge, with distinct vectors, is at chance, and its trivial baseline too."""
     checks = []
     for task, items in data.items.items():
         runs = [items.measures(*random_embeddings(items, data.seed, number)) for number in range(data.plan.models)]
@@ -346,7 +349,7 @@ def moved(data: CaptionMaterial) -> list[Check]:
 
 
 def _mean(task: str, scores: Scores, name: str, items: NDArray[np.bool_]) -> float:
-    """A measure by sample, over some items."""
+    """Return the mean of a measure over some items."""
     column = str(load_task(task).info.measure(name).column)
     return float(scores.columns[column][items].mean())
 
@@ -376,7 +379,7 @@ def _along(runs: Runs, name: str) -> tuple[float, ...]:
 
 
 def turn_noise(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """From full knowledge to none: all scores fall from 1 to chance."""
+    """Move from full knowledge to none: all scores fall from 1 to chance."""
     items, levels = data.items[ATTRIBUTE], thinned(NOISE, data.plan.every)
     models, count = data.plan.models, data.plan.models * len(items.rows)
     runs = _turn(items, levels, models, lambda sd, number: noisy(items, sd, data.seed, number), progress)
@@ -393,7 +396,8 @@ def turn_noise(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[C
 
 
 def turn_counterparts(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Without knowledge: nearer counterparts have lower scores and trivial baselines; match stays at one half."""
+    """Move the counterparts of a model without knowledge: if they are nearer, scores and trivial baselines are lower;
+    match stays at one half."""
     items, levels = data.items[ORDER], thinned(DISTANCES, data.plan.every)
     models, count = data.plan.models, data.plan.models * len(items.rows)
     runs = _turn(
@@ -420,7 +424,8 @@ def turn_counterparts(data: CaptionMaterial, progress: bool) -> tuple[DialTable,
 
 
 def turn_favour(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Full knowledge, but some clips near to all captions: match stays, the choices of captions are lost."""
+    """Move some clips of a model with full knowledge near to all captions: match stays, the choices of clips are
+    lost."""
     items, levels = data.items[ORDER], thinned(STRENGTHS, data.plan.every)
     runs = _turn(items, levels, 1, lambda strength, _: favouring(items, strength, data.seed), progress)
     names, subject = ("text", "audio", "group", "match"), "as clips are favoured"

@@ -1,4 +1,4 @@
-"""Composed retrieval on the page of `validate`: models with exactly one ability, compared with theory."""
+"""Checks of composed retrieval: models with exactly one ability, compared with theory."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Composed:
     def near_kinds(
         self, subject: str, expected: Sequence[float], values: Mapping[str, float], sure: bool
     ) -> list[Check]:
-        """R@1 of each kind, exactly or within standard errors, of independent rows."""
+        """Check R@1 of each kind: exactly, or within standard errors over independent rows."""
         checks = []
         for kind, value in zip(KINDS, expected, strict=True):
             count = sum(row["kind"] == kind for row in self.rows)

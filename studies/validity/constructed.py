@@ -44,7 +44,7 @@ _VECTORS, _COMBINATIONS, _NOISE = 1, 2, 3  # independent random streams of one s
 
 @dataclass(frozen=True)
 class Scenes:
-    """Scenes as the classes of their sources.
+    """Scenes, described by the classes of their sources.
 
     Attributes:
         classes: [n, sources, attributes], 0 to num_classes - 1, `NONE` where a scene has no such source.
@@ -122,16 +122,16 @@ class Quadruples:
 
 
 def read_scenes(rows: Sequence[Mapping[str, Any]]) -> Scenes:
-    """Scenes of the rows of a_tre; labels become classes in the order of their names.
+    """Return the scenes of the rows of a_tre; labels become classes in the order of their names.
 
     Args:
-        rows: with ``metadata`` and ``gains`` of their sources; where a row states no gains, they are taken to be 1.
+        rows: with ``metadata`` and ``gains`` of their sources; gains that a row does not state are 1.
     """
     return _read([row["metadata"] for row in rows], [row.get("gains") for row in rows])
 
 
 def read_quadruples(rows: Sequence[Mapping[str, Any]]) -> Quadruples:
-    """Quadruples of the rows of a_coat; see `read_scenes`."""
+    """Return the quadruples of the rows of a_coat; see `read_scenes`."""
     sets = [row["metadata"][name] for name in "ACT" for row in rows]
     gains = [(row.get("gains") or {}).get(name) for name in "ACT" for row in rows]
     scenes, n = _read(sets, gains), len(rows)
@@ -265,17 +265,17 @@ class ConstructedEncoder:
 
 
 def additive(**weights: Any) -> ConstructedEncoder:
-    """The perfectly additive encoder; ``weights`` are fields of `ConstructedEncoder`, here and below."""
+    """Return the perfectly additive encoder; ``weights`` are fields of `ConstructedEncoder`, here and below."""
     return ConstructedEncoder(**weights)
 
 
 def noisy(share: float, **weights: Any) -> ConstructedEncoder:
-    """Additive plus noise; ``share`` of the mean squared length of a scene of one source is signal, the rest noise."""
+    """Return an additive encoder with noise: ``share`` of the mean squared length of a one-source scene is signal."""
     return ConstructedEncoder(signal=math.sqrt(share), noise=math.sqrt(1 - share), **weights)
 
 
 def anisotropic(share: float, encoder: ConstructedEncoder) -> ConstructedEncoder:
-    """``encoder`` scaled by sqrt(1 - share), with a shared mean of length sqrt(share) added."""
+    """Return ``encoder`` scaled by sqrt(1 - share), plus a shared mean of length sqrt(share)."""
     weight = math.sqrt(1 - share)
     return replace(
         encoder,
@@ -288,34 +288,38 @@ def anisotropic(share: float, encoder: ConstructedEncoder) -> ConstructedEncoder
 
 
 def bound(share: float, **weights: Any) -> ConstructedEncoder:
-    """Additive over sources; ``share`` of a token's mean squared length belongs to its combination of attributes."""
+    """Return an encoder that is additive over sources; its attributes are bound.
+
+    ``share`` of a token's mean squared length belongs to its combination of attributes.
+    """
     return ConstructedEncoder(binding=share, **weights)
 
 
 def saturating(share: float, **weights: Any) -> ConstructedEncoder:
-    """The sum of tokens (0) mixed with their element-wise maximum (1)."""
+    """Return an encoder that mixes the sum of tokens (share 0) with their element-wise maximum (share 1)."""
     return ConstructedEncoder(saturation=share, **weights)
 
 
 def counting(share: float, **weights: Any) -> ConstructedEncoder:
-    """Only the number of sources: weight sqrt(share), plus noise of weight sqrt(1 - share)."""
+    """Return an encoder of the number of sources alone, with weight sqrt(share), plus noise of weight sqrt(1 -
+    share)."""
     return ConstructedEncoder(signal=0, counting=math.sqrt(share), noise=math.sqrt(1 - share), **weights)
 
 
 def loud(share: float, **weights: Any) -> ConstructedEncoder:
-    """Only the level: weight sqrt(share) for 10 dB, plus noise of weight sqrt(1 - share)."""
+    """Return an encoder of the level alone, with weight sqrt(share) per 10 dB, plus noise of weight sqrt(1 - share)."""
     return ConstructedEncoder(signal=0, loudness=math.sqrt(share), noise=math.sqrt(1 - share), **weights)
 
 
 def constant(**weights: Any) -> ConstructedEncoder:
-    """The same embedding for everything."""
+    """Return an encoder with the same embedding for everything."""
     return ConstructedEncoder(signal=0, shared_mean=1, **weights)
 
 
 def permuted(groups: Sequence[str] | NDArray[Any], share: float, seed: int) -> Integers:
-    """Row numbers [n] with a random share of the rows exchanged within their groups.
+    """Return row numbers [n] with a random share of the rows exchanged within their groups.
 
-    None of the drawn rows stays in place (except a single drawn row of a group).
+    No drawn row stays in place, unless it is the only drawn row of its group.
 
     Args:
         groups: [n], such as the split of each scene.

@@ -1,4 +1,4 @@
-"""Counting on the page of `validate`: models with and without counts and number words, compared with theory."""
+"""Checks of counting: models with and without counts and number words, compared with theory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class LadderMaterial:
 
 
 def captions(data: LadderMaterial) -> list[Check]:
-    """Models of numbers, of all words but numbers, and of the largest number always."""
+    """Check models that know numbers, that know all words except numbers, and that prefer the largest number."""
     heard, read = np.eye(len(NUMBER_WORDS))[data.counts - 1], np.eye(len(NUMBER_WORDS))[data.said - 1]
     same = np.ones_like(read)
     turned = np.column_stack([np.cos(1 - data.said / 10), np.sin(1 - data.said / 10)])

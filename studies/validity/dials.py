@@ -1,4 +1,4 @@
-"""A-COAT and A-TRE on the page: the dials of `constructed`, scale and rotation, theory, intervals and tests."""
+"""Checks of A-COAT and A-TRE: the dials of `constructed`, scale and rotation, theory, intervals and tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores across instances on the page of `validate`: constructed encoders compared with theory, and dials."""
+"""Checks of the scores across instances: constructed encoders compared with theory, and dials."""
 
 from __future__ import annotations
 
@@ -69,19 +69,19 @@ Along = dict[str, tuple[float, ...]]
 def turn(
     data: InstancesMaterial, task: str, levels: Levels, encoder: Callable[[Clips, float], Floats], progress: bool
 ) -> tuple[Levels, list[Scores]]:
-    """The measured levels, and the scores at each."""
+    """Return the measured levels of a dial, and the scores at each."""
     few, clips = thinned(levels, data.plan.every), data.clips[task]
     bar = tqdm(few, desc=f"instances: {task}", disable=not progress)
     return few, [scored(task, clips.rows, Outputs(clips=encoder(clips, level))) for level in bar]
 
 
 def columns_of(measured: Sequence[Scores], names: Sequence[str]) -> Along:
-    """Some numbers along the dial; NaN where a task lacks one."""
+    """Return some numbers along the dial; NaN for a missing one."""
     return {name: tuple(numbers(scores).get(name, math.nan) for scores in measured) for name in names}
 
 
 def table_of(level: str, levels: Levels, task: str, along: Mapping[str, tuple[float, ...]]) -> DialTable:
-    """Numbers along the dial as a table."""
+    """Return the numbers along the dial as a table."""
     return DialTable(level, levels, {heading(task, name): values for name, values in along.items()})
 
 
@@ -100,12 +100,12 @@ def turn_noise(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list
     for name in ("top1", "part_top1", "alone_top1"):
         checks.append(near(subject, f"{heading(BLOCKS, name)}, at the end", 1 / CLASSES, along[name][-1], 0.1))
     for level, scores in zip(levels[1:], measured[1:], strict=True):
-        checks.append(beside(f"noise {level:g}", BLOCKS, "pairwise", expected_pairwise(1, 1, level), scores))
+        checks.append(against_theory(f"noise {level:g}", BLOCKS, "pairwise", expected_pairwise(1, 1, level), scores))
     return table_of("sd of noise", levels, BLOCKS, along), checks
 
 
 def expected_pairwise(first: float, second: float, sd: float, dim: int = make.DIM) -> float:
-    """How often two replacements of the noisy oracle point the same way.
+    """Return how often two replacements of the noisy oracle point the same way.
 
     u is the difference of two labels, |u|² = 2, with first · u on one side and second · u on the other, each plus noise
     n of variance 2 sd² in each of `dim` coordinates. (first u + n)(second u + n′) has the mean 2 first second and the
@@ -115,7 +115,7 @@ def expected_pairwise(first: float, second: float, sd: float, dim: int = make.DI
     return float(stats.norm.cdf(2 * first * second / math.sqrt(variance)))
 
 
-def beside(subject: str, task: str, name: str, theory: float, scores: Scores) -> Check:
+def against_theory(subject: str, task: str, name: str, theory: float, scores: Scores) -> Check:
     """Compare a score with theory: the 99.9 % interval of Student's t over blocks or trials, and .02 for the theory."""
     values = scores.columns[str(load_task(task).info.measure(name).column)]
     tolerance = half_width(values) + 0.02 if np.ptp(values) > 0 else 0.02
@@ -163,7 +163,7 @@ def turn_masking(data: InstancesMaterial, progress: bool) -> tuple[DialTable, li
     for lost, scores in zip(levels, measured, strict=True):
         for name, first in (("pairwise", 1 - lost), ("part_pairwise", 1.0)):
             theory = expected_pairwise(first, 1 - lost, FAINT)
-            checks.append(beside(f"masked {lost:g}", BLOCKS, name, theory, scores))
+            checks.append(against_theory(f"masked {lost:g}", BLOCKS, name, theory, scores))
     return table_of("share masked", levels, BLOCKS, along), checks
 
 
@@ -234,7 +234,7 @@ def deaf(data: InstancesMaterial) -> list[Check]:
 
 
 def _same(subject: str, data: InstancesMaterial, encoder: Encoder) -> list[Check]:
-    """Chance, exactly, of every forced choice, fitted or not."""
+    """Check that every forced choice, fitted or not, is exactly at chance."""
     measures = data.measures(BLOCKS, encoder)
     fitted = ("fitted_top1", "fitted_part_top1", "fitted_alone_top1", "fitted_pairwise")
     chance = {name: 0.5 if name.endswith("pairwise") else 1 / CLASSES for name in (*TOP1, *PAIRWISE, *fitted)}
@@ -242,9 +242,9 @@ def _same(subject: str, data: InstancesMaterial, encoder: Encoder) -> list[Check
 
 
 def calls(data: InstancesMaterial) -> list[Check]:
-    """The number of earlier clips: right in every choice where clips come row by row, chance in the actual order.
+    """Check an encoder that counts earlier clips: always right if clips came row by row, at chance in the actual order.
 
-    The data give the clips of a row in the order of its recipe, two contexts and four sides of K = 8 classes.
+    A row's clips are in the order of its recipe: two contexts and four sides of K = 8 classes.
     """
     task, rows = load_task(BLOCKS), data.clips[BLOCKS].rows
     recipe = load_recipe(task.info.recipe)
@@ -267,7 +267,7 @@ def calls(data: InstancesMaterial) -> list[Check]:
 
 
 def random(data: InstancesMaterial) -> list[Check]:
-    """Noise for each clip: chance on average, and each encoder as near to chance as 24 blocks allow."""
+    """Check noise: at chance on average, and each encoder as close to chance as 24 blocks allow."""
     runs = [
         data.measures(BLOCKS, partial(make.noise_of, sd=1.0, seed=data.seed, number=number))
         for number in range(data.plan.randoms)
@@ -288,7 +288,7 @@ def random(data: InstancesMaterial) -> list[Check]:
 
 
 def linear(data: InstancesMaterial) -> list[Check]:
-    """The encoder `downsample` on rendered sound: the added part is the same in any context, and near chance."""
+    """Check the encoder `downsample` on rendered sound: the added part is the same in any context, and near chance."""
     rows, embeddings = data.downsampled()
     measures = numbers(scored(BLOCKS, rows, Outputs(clips=embeddings)))
     checks = []
@@ -304,7 +304,7 @@ def linear(data: InstancesMaterial) -> list[Check]:
 
 
 def moved_in_space(data: InstancesMaterial) -> list[Check]:
-    """Rotated, × 1,000 and shifted: nothing may change."""
+    """Check that scores of embeddings that are rotated, × 1,000 and shifted stay the same."""
     encoders: dict[str, Encoder] = {
         BLOCKS: partial(make.noisy, sd=0.3, seed=data.seed),
         BINDING: partial(make.bound, share=0.3, sd=0.3, seed=data.seed),
@@ -327,7 +327,8 @@ ROUGH = 0.2
 
 
 def binding_theory(data: InstancesMaterial) -> list[Check]:
-    """Sums of parts carry no binding; a bound code carries over to other voices where it is the code of the engine."""
+    """Check that sums of parts have no binding, and that a bound code transfers to other voices if it encodes the
+    engine."""
     encoders: dict[str, tuple[Encoder, float, float]] = {
         "label + condition": (partial(make.bound, share=0.0, sd=0.0, seed=data.seed), 0.5, 0.5),
         "label × condition": (make.products, 1.0, 0.5),
@@ -345,7 +346,7 @@ def binding_theory(data: InstancesMaterial) -> list[Check]:
 
 
 def turn_binding(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """From a sum of a part for labels and one for conditions to a part for both together."""
+    """Move from a sum of a part for labels and a part for conditions to a part for each pair of both."""
 
     def encoder(clips: Clips, share: float) -> Floats:
         return make.bound(clips, share, ROUGH, data.seed)
@@ -355,16 +356,16 @@ def turn_binding(data: InstancesMaterial, progress: bool) -> tuple[DialTable, li
     checks = [moves("as more is bound", heading(BINDING, name), levels, along[name]) for name in ("binding", "cosine")]
     for share, scores in zip(levels, measured, strict=True):
         subject = f"bound {share:g}"
-        checks.append(beside(subject, BINDING, "binding", expected_binding(share, ROUGH), scores))
+        checks.append(against_theory(subject, BINDING, "binding", expected_binding(share, ROUGH), scores))
         # Under other conditions other parts are bound, which these do not predict.
-        checks.append(beside(subject, BINDING, "across", 0.5, scores))
+        checks.append(against_theory(subject, BINDING, "across", 0.5, scores))
     return table_of("share of both together", levels, BINDING, along), checks
 
 
 def expected_binding(share: float, sd: float, dim: int = make.DIM) -> float:
-    """How often X − Y of two renderings point the same way.
+    """Return how often X − Y of two renderings point the same way.
 
-    X − Y is the sum i of four parts, |i|² = 4 share on average, beside noise n of variance 2 sd² in each of `dim`
+    X − Y is the sum i of four parts, |i|² = 4 share on average, plus noise n of variance 2 sd² in each of `dim`
     coordinates. (i + n)(i + n′) has the mean |i|² and the variance 4 sd² |i|² + 4 dim sd⁴; see `expected_pairwise`.
     """
     energy = 4 * share
@@ -385,7 +386,8 @@ _VECTORS, _NOISE = 21, 22  # independent random streams of one seed
 
 
 def embed_scenes(rows: Sequence[Row], share: float, seed: int) -> Floats:
-    """Sums over sources of a vector for each label, with `share` for timbre and pitch together, [n, SCENE_DIM]."""
+    """Return sums over sources of a vector per label, with `share` for each pair of timbre and pitch, [n,
+    SCENE_DIM]."""
     rng = np.random.default_rng([seed, _VECTORS])
     names = [sorted({source[f"{factor}_label"] for row in rows for source in row["metadata"]}) for factor in FACTORS]
     vectors = {
@@ -406,7 +408,7 @@ def embed_scenes(rows: Sequence[Row], share: float, seed: int) -> Floats:
 
 
 def held_out(data: InstancesMaterial, embeddings: Floats) -> Scores:
-    """The result of the task for embeddings of the scenes, combinations of timbre and pitch held out."""
+    """Return the result for embeddings of the scenes, with combinations of timbre and pitch held out."""
     return scored(HELD_OUT, data.scenes, Outputs(clips=embeddings), pairs=["_".join(PAIR)])
 
 
@@ -431,7 +433,7 @@ def held_out_theory(data: InstancesMaterial) -> list[Check]:
 
 
 def turn_heart(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """From sums of classes to vectors that only a pair met in training reveals."""
+    """Move from sums of class vectors to vectors of pairs, which can only be memorized in training."""
     levels = thinned(BY_HEART, data.plan.every)
     bar = tqdm(levels, desc=f"instances: {HELD_OUT}", disable=not progress)
     measured = [held_out(data, embed_scenes(data.scenes, share, data.seed)) for share in bar]

@@ -1,4 +1,4 @@
-"""Negation and pairs of clips on the page of `validate`: models with one ability each, compared with theory."""
+"""Checks of negation and of pairs of clips: models with one ability each, compared with theory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TRUTHS: Mapping[str, Callable[[Heard, str, str], bool]] = {
 """Whether the affirming caption of each template is true; the denying one is true if it is false."""
 
 Believer = Callable[[str, Heard], float]
-"""How much a model believes a caption of a clip, 0 to 1."""
+"""A model: returns how much it believes a caption of a clip, from 0 to 1."""
 
 
 def _first(heard: Heard, label: str) -> int:
@@ -47,7 +47,7 @@ def _first(heard: Heard, label: str) -> int:
 
 
 def said(caption: str) -> tuple[str, bool, str, str]:
-    """The template of a caption, whether it is the denying one, and its labels x and z (empty where it has none)."""
+    """Return the template of a caption, whether it is the denying one, and its labels x and z (empty if absent)."""
     for wording in dict.fromkeys(one for of_kind in WORDINGS.values() for both in of_kind for one in both):
         for denies, text in ((True, wording.denying), (False, wording.affirming)):
             match = re.fullmatch(text.replace("{x}", "(?P<x>.+)").replace("{z}", "(?P<z>.+)"), caption)
@@ -61,12 +61,12 @@ _WORDS = ("and", "with", "without", "not", "nothing", "something", "heard", "bef
 
 
 def believer(*, blind: bool = False, bag: bool = False, ear: Callable[[Heard], Heard] = tuple) -> Believer:
-    """A model of captions and sounds, without the abilities that are removed.
+    """Return a model of captions and sounds from which some abilities are removed.
 
     Args:
         blind: it takes every caption for the affirming one.
-        bag: it does not know which of two labels is which.
-        ear: what is left of a clip.
+        bag: it cannot tell the two labels of a caption apart.
+        ear: returns the facts of a clip that reach the model.
     """
 
     def believes(caption: str, heard: Heard) -> float:
@@ -101,40 +101,41 @@ BELIEVERS: Mapping[str, tuple[Believer, dict[str, float]]] = {
 """Models, and what theory expects: of all kinds (""), or of single ones; of measures; of groups of questions."""
 
 BAG = (believer(bag=True), {"absence": 1, "only": 1, "number": 0.75, "order": 0.5})
-"""A bag of words, on captions alone: of a single clip that has one of two labels, it does not know which."""
+"""A bag of words, for captions alone: it cannot tell the two labels of a caption apart."""
 
 
 def drawn(name: str, seed: int, **changes: Any) -> tuple[Row, ...]:
-    """Rows of a recipe; no sound is rendered."""
+    """Return the rows of a recipe; no sound is rendered."""
     recipe = load_recipe(name)
     return tuple(recipe.render(recipe.presets["mini"].changed(seed=seed, **changes)).rows)
 
 
 def sounds_of(events: Sequence[Mapping[str, Any]]) -> Heard:
-    """The labels of a clip in the order of time."""
+    """Return the labels of a clip in the order of time."""
     return [event["label"] for event in sorted(events, key=lambda event: event.get("start", event.get("onset")))]
 
 
 def caption_measures(rows: Sequence[Row], believes: Believer) -> dict[str, float]:
-    """Scores by embeddings: each clip of an item is an axis, and a caption what is believed of either."""
+    """Return scores of embeddings: each clip of an item is an axis, and a caption has the model's belief in it for each
+    clip."""
     texts = [[believes(one, sounds_of(clip)) for clip in row["events"]] for row in rows for one in row["captions"]]
     outputs = Outputs(clips=np.tile(np.eye(2), (len(rows), 1)), texts=np.array(texts))
     return numbers(scored(NEGATION, rows, outputs))
 
 
 def answer_measures(task: str, rows: Sequence[Row], answers: Callable[[Row], str]) -> dict[str, float]:
-    """Scores of the answers to questions."""
+    """Return the scores of answers to questions."""
     return numbers(scored(task, rows, Outputs(answers=[answers(row) for row in rows])))
 
 
 def believed(believes: Believer, row: Row) -> str:
-    """The option that is believed more; the first of two that are believed alike."""
+    """Return the option that the model believes more; the first one if it believes both equally."""
     options: list[str] = row["options"]
     return max(options, key=lambda option: believes(option, sounds_of(row["events"])))
 
 
 def captions(items: int, seed: int) -> list[Check]:
-    """Each believer on captions: theory gives every number exactly."""
+    """Check each model on captions: theory gives every number exactly."""
     checks, rows = [], drawn(NEGATION, seed, items=items)
     for subject, (believes, expected) in {**BELIEVERS, "bag of words": BAG}.items():
         measures = caption_measures(rows, believes)
@@ -151,7 +152,7 @@ def captions(items: int, seed: int) -> list[Check]:
 
 
 def questions(items: int, seed: int) -> list[Check]:
-    """The same models on questions; of options that are believed alike the first is taken."""
+    """Check the same models on questions; among options that they believe equally, they take the first."""
     checks, rows = [], drawn(NEGATION_QUESTIONS, seed, items=items)
     for subject, (believes, expected) in BELIEVERS.items():
         measures = answer_measures(NEGATION_QUESTIONS, rows, partial(believed, believes))
@@ -175,14 +176,14 @@ Two = tuple[Heard, Heard]
 
 
 def two_of(row: Row) -> Two:
-    """The labels of the two clips of a question."""
+    """Return the labels of the two clips of a question."""
     late = row["duration"] / 2 + PAUSE
     first, second = ([one for one in row["events"] if (one["onset"] >= late) == is_late] for is_late in (False, True))
     return sounds_of(first), sounds_of(second)
 
 
 def answered(row: Row, clips: Two) -> str:
-    """The answer to a question, from the remaining facts of its clips; empty if they do not decide."""
+    """Return the answer to a question, from the facts of its clips that are left."""
     first, second = clips
     asked = re.search(r"them is (.+?) heard(?: before (.+))?\?", row["question"])
     if asked is None:
@@ -199,7 +200,7 @@ def _left(ear: Callable[[Heard], Heard]) -> Callable[[Row], str]:
 
 
 def _first_alone(row: Row) -> str:
-    """One clip says whether the sound is in it; that it is in the other as well is not heard."""
+    """Return the answer from the first clip alone."""
     first = two_of(row)[0]
     asked = answered(row, (first, []))
     return str(row["options"][0]) if asked in DIFFERENCES else WHICH[0 if asked == WHICH[0] else 1]
@@ -227,7 +228,7 @@ LISTENERS: Mapping[str, tuple[Callable[[Row], str], tuple[float, float, float, f
 
 
 def two_clips(groups: int, seed: int) -> list[Check]:
-    """Each listener on questions about two clips: theory gives every number exactly."""
+    """Check each model on questions about two clips: theory gives every number exactly."""
     checks, rows = [], drawn(TWO_CLIPS, seed, comparisons=groups)
     for subject, (answers, expected) in LISTENERS.items():
         measures = answer_measures(TWO_CLIPS, rows, answers)

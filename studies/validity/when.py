@@ -1,5 +1,4 @@
-"""When one of several sounds occurs, on the page of `validate`: answers and frames of one ability, compared with
-theory."""
+"""Checks of when one of several sounds occurs: answers and frames of models with one ability, compared with theory."""
 
 from __future__ import annotations
 
@@ -106,15 +105,15 @@ def exact(data: Moments) -> list[Check]:
 
 
 def shifted(data: Moments, seconds: float) -> tuple[float, float]:
-    """The overlap of true intervals moved by a number of seconds, towards the middle of the clip, and by theory: of the
-    length L and the shift d, (L − d) / (L + d), or 0."""
+    """Return the overlap of true intervals with intervals moved by some seconds towards the middle of the clip, and
+    its theory: for the length L and the shift d, (L − d) / (L + d), or 0."""
     towards = np.where(data.truth.mean(axis=1) < data.duration / 2, seconds, -seconds)[:, None]
     theory = np.maximum(data.lengths - seconds, 0) / (data.lengths + seconds)
     return numbers(data.answered(data.truth + towards))["iou"], float(theory.mean())
 
 
 def turn_shift(data: Moments, progress: bool) -> tuple[DialTable, list[Check]]:
-    """From the true times to times that are moved."""
+    """Move the stated times away from the true ones."""
     pairs = [shifted(data, seconds) for seconds in SHIFTS]
     checks = [
         near(f"off by {seconds:g} s", "overlap", theory, measured, 1e-6)
@@ -136,7 +135,8 @@ def constant(data: Moments) -> list[Check]:
 
 
 def label_blind(data: Moments) -> list[Check]:
-    """Times without labels: a random sound is as good as theory, the best interval at the label-blind baseline."""
+    """Check times without labels: a random sound scores as theory says, and the best interval at the label-blind
+    baseline."""
     rng = np.random.default_rng([data.seed, 1])
     drawn = data.spans[np.arange(len(data.rows)), rng.integers(data.spans.shape[1], size=len(data.rows))]
     overlaps = [[interval_overlaps(span[None], spans) for span in spans] for spans in data.spans]
@@ -160,12 +160,13 @@ def _error(scores: Scores) -> float:
 
 
 def within_errors(subject: str, expected: float, scores: Scores) -> Check:
-    """A mean overlap within `SURE` standard errors of its expectation."""
+    """Check that a mean overlap is within `SURE` standard errors of its expectation."""
     return near(subject, "overlap", expected, numbers(scores)["iou"], SURE * _error(scores) + 1e-9)
 
 
 def framed(data: Moments) -> list[Check]:
-    """Frames of one ability: with labels, the probe is right within a bin; otherwise at most at the baselines."""
+    """Check frames of models with one ability: with labels, the probe is right within a bin; else at most at the
+    baselines."""
     active = data.activities
     every = active.sum(axis=2, keepdims=True)
     oracle, any_sound = data.framed(active), data.framed(np.minimum(every, 1))
