@@ -252,7 +252,7 @@ class TestLeft:
 
     def test_without_embeddings(self, hub, results, submitted):
         self.left(results, placed(bare(submitted["a_coat"]), submitted["a_tre"]), "it has no embeddings")
-        assert "Maintainers decide" in said(results)[0]
+        assert "maintainers decide" in said(results)[0]
         assert "- A-TRE of `org/short`" in said(results)[0]
         # The comment's marker outlasts the checker: nothing is fetched or said again.
         hub.requests.clear()
