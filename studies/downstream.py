@@ -1,13 +1,54 @@
 """Predictive validity: does a score predict how well an embedding serves other tasks, on sounds that no score uses?
 
-`DECLARED` fixes what is asked, before anything is measured: the scores, the tasks, and what counts as predicting.
+    python -m studies.downstream --out results/downstream --weights whisper-tiny.en=FOLDER whisper-base=FOLDER
+
+`DECLARED` fixes what is asked, before anything is measured: the scores, the tasks, and what counts as predicting. The
+command embeds the clips of scores and tasks with each model of `MODELS` at all its layers, writes one file per
+representation, and resumes where it stopped. It prints the tables of docs/understand/downstream.md as Markdown;
+`--tables` embeds nothing, `--figure FILE.svg` draws them. It needs the packages of examples/README.md and the programs
+that make the sounds (docs/how-to/data.md). A model without its package or weights is left out and named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import argparse
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+import soxr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
+from scipy.spatial.distance import pdist
+from scipy.stats import rankdata, spearmanr
+from sklearn.linear_model import RidgeCV
+from sklearn.metrics import average_precision_score
+from sklearn.preprocessing import StandardScaler
+
+from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.encoders.base import Model
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.model_encoder import LayeredEncoder, deepest, embed_layers
+from audio_compositionality.evaluator.figures.style import figure_style, figure_svg
+from audio_compositionality.evaluator.run.embeddings import embed_at_layers
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.files import write_together, write_whole
+from audio_compositionality.support.table import Column, Table, rows_of, to_markdown
+from audio_compositionality.tasks.registry import load_tasks
+
+from .sounds.maker import read_sound
+from .tables import EXAMPLES, make
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -77,6 +118,7 @@ DECLARED = Declaration(
 )
 
 TONES: Mapping[str, Any] = {
+    "num_classes": 4,
     "duration": 2,
     "rate_range": (1.0, 6.0),
     "quadruples": 32,
@@ -85,9 +127,10 @@ TONES: Mapping[str, Any] = {
     "train_scenes": 112,
     "validation_scenes": 16,
     "test_scenes": 32,
-    "stars": 1,
+    "stars": 5,
     "crossed_levels": (4, 3, 3, 3),
-    "bases": 6,
+    "transforms": ("noise", "reverb"),
+    "bases": 10,
     "untransformed": 4,
 }
 """Settings of A-COAT, A-TRE and the axes, on tones."""
@@ -105,8 +148,317 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
 TRAIN, TEST = 4, 3
 """Recordings of a class; no kit or soundfont has recordings in both parts."""
 
+INTERFERED = 2
+"""Clips with another interfering sound for each recording in the test part."""
+
 MIXTURES: Mapping[str, int] = {"train": 144, "test": 96}
 """Mixtures, with as many of each number of sources from 1 to 4."""
 
 SECONDS, RATE, SPREAD = 2.0, 32_000, 3.0
 """Length and rate of a downstream clip; SPREAD is the greatest deviation of a source's level in dB."""
+
+
+# ----- models
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A model of the study; a twin with another seed is another model.
+
+    Attributes:
+        name: as `load_model` takes it.
+        architecture: shared by a model and its twins.
+        seed: of a twin.
+        needs_weights: whether `--weights` must name a folder, a copy of a Whisper.
+    """
+
+    name: str
+    architecture: str
+    seed: int = 0
+    needs_weights: bool = False
+
+    @property
+    def label(self) -> str:
+        """Name of the model in files and tables."""
+        prefix = "untrained-" if self.name.startswith("untrained:") or ":Untrained" in self.name else ""
+        return f"{prefix}{self.architecture}" + (f"-{self.seed}" if self.seed else "")
+
+
+PLAIN = (
+    *("log-mel-statistics", "modulation-statistics", "mfcc-statistics", "level-statistics", "rms"),
+    *("downsample", "random"),
+)
+"""Descriptions without weights."""
+
+
+def _with_twins(name: str, architecture: str, twins: int, *, needs_weights: bool = False) -> list[Listed]:
+    model = Listed(name, architecture, needs_weights=needs_weights)
+    return [model, *(replace(model, name=f"untrained:{name}", seed=seed) for seed in range(twins))]
+
+
+MODELS = (
+    *(Listed(name, name) for name in PLAIN),
+    *_with_twins("compa-clap-tiny", "compa-clap-tiny", 3),
+    *_with_twins(f"{EXAMPLES / 'ge2e.py'}:GE2E", "ge2e", 1),
+    *_with_twins(f"{EXAMPLES / 'yamnet.py'}:YAMNet", "yamnet", 1),
+    *_with_twins("whisper-tiny.en", "whisper-tiny.en", 1, needs_weights=True),
+    *_with_twins(f"{EXAMPLES / 'sound_effects.py'}:AiSfx", "aisfx", 1),
+    *_with_twins(f"{EXAMPLES / 'crepe.py'}:Crepe", "crepe-tiny", 1),
+    *_with_twins("whisper-base", "whisper-base", 1, needs_weights=True),
+    *_with_twins(f"{EXAMPLES / 'speech_embedding.py'}:SpeechEmbedding", "speech-embedding", 1),
+)
+
+
+def with_short_window(weights: Path, folder: Path) -> None:
+    """Write a copy of a Whisper whose window lasts `SECONDS` instead of 30 s: the first of its positions."""
+    if (folder / "config.json").exists():
+        return
+    positions = round(SECONDS * 50)
+    config, extractor = (
+        json.loads((weights / f"{n}.json").read_text("utf-8")) for n in ("config", "preprocessor_config")
+    )
+    config["max_source_positions"] = positions
+    extractor |= {"chunk_length": round(SECONDS), "n_samples": 320 * positions, "nb_max_frames": 2 * positions}
+    tensors = load_file(weights / "model.safetensors")
+    name = next(name for name in tensors if name.endswith("encoder.embed_positions.weight"))
+    tensors[name] = tensors[name][:positions]
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: tensor.contiguous().clone() for name, tensor in tensors.items()}, folder / "model.safetensors")
+    write_together(
+        {folder / "preprocessor_config.json": json.dumps(extractor), folder / "config.json": json.dumps(config)}
+    )
+
+
+# ----- downstream tasks
+
+
+@dataclass(frozen=True)
+class Material:
+    """The clips of the downstream tasks.
+
+    Attributes:
+        clips: float32 [n, samples] at `RATE`, all with one root mean square.
+        parts: which of them are ``single train``, ``single test``, ``mixture train``, ``mixture test`` and
+            ``interfered``, the recordings of ``single test`` under an interfering one.
+        classes: class of each recording in ``single train`` and ``single test``.
+        present: bool [mixtures, classes], the classes in each of ``mixture train`` and ``mixture test``.
+        contained: bool [single test, mixture test], whether the mixture contains the recording.
+    """
+
+    clips: NDArray[np.float32]
+    parts: Mapping[str, slice]
+    classes: Mapping[str, NDArray[np.int64]]
+    present: Mapping[str, NDArray[np.bool_]]
+    contained: NDArray[np.bool_]
+
+
+def draw_material(sounds: Path, seed: int = 0) -> Material:
+    """Draw the clips of the downstream tasks from the folders of `studies.sounds`, the same for each seed."""
+    rng = np.random.default_rng(seed)
+    samples = round(SECONDS * RATE)
+
+    def read(path: Path) -> Floats:
+        heard, rate = read_sound(path)
+        heard = soxr.resample(heard, rate, RATE)[: 3 * samples // 4]
+        fade = min(len(heard), RATE // 100)
+        heard[-fade:] *= np.linspace(1, 0, fade)
+        return heard / np.sqrt(np.mean(heard**2))
+
+    def placed(heard: Floats) -> Floats:
+        start = rng.integers(samples - len(heard) + 1)
+        return np.pad(heard, (start, samples - len(heard) - start)) * 10 ** (rng.uniform(-SPREAD, SPREAD) / 20)
+
+    recordings: dict[str, list[Floats]] = {"train": [], "test": []}
+    classes: dict[str, list[int]] = {"train": [], "test": []}
+    others: list[Path] = []
+    names = [(kind, label) for kind, labels in CLASSES.items() for label in labels]
+    for kind in CLASSES:
+        for folder in sorted(path for path in (sounds / kind).iterdir() if path.is_dir()):
+            paths = sorted(folder.rglob("*.wav"))
+            if (kind, folder.name) not in names:
+                others += paths
+                continue
+            # A kit or a soundfont, or a recording of its own.
+            groups = sorted({path.relative_to(folder).parts[0] for path in paths})
+            chosen: dict[str, list[Path]] = {"train": [], "test": []}
+            for group in rng.permutation(groups):
+                part = "train" if len(chosen["train"]) < TRAIN else "test"
+                chosen[part] += [path for path in paths if path.relative_to(folder).parts[0] == group]
+            for part, count in (("train", TRAIN), ("test", TEST)):
+                recordings[part] += [read(chosen[part][n]) for n in rng.permutation(len(chosen[part]))[:count]]
+                classes[part] += [names.index((kind, folder.name))] * count
+    clips = {f"single {part}": [placed(heard) for heard in recordings[part]] for part in recordings}
+    contained = np.zeros((len(recordings["test"]), MIXTURES["test"]), dtype=bool)
+    present = {}
+    for part, count in MIXTURES.items():
+        present[part] = np.zeros((count, len(names)), dtype=bool)
+        clips[f"mixture {part}"] = []
+        per_class = len(recordings[part]) // len(names)
+        of_class = np.argsort(classes[part], kind="stable").reshape(len(names), per_class)
+        for n in range(count):
+            heard_classes = rng.choice(len(names), 1 + n % 4, replace=False)
+            indices = [of_class[one, rng.integers(per_class)] for one in heard_classes]
+            clips[f"mixture {part}"].append(sum(placed(recordings[part][index]) for index in indices))
+            present[part][n, heard_classes] = True
+            if part == "test":
+                contained[indices, n] = True
+    clips["interfered"] = []
+    for heard in recordings["test"]:
+        for _ in range(INTERFERED):
+            both = placed(heard), np.resize(read(others[rng.integers(len(others))]), samples)
+            clips["interfered"].append(sum(one / np.sqrt(np.mean(one**2)) for one in both))
+    every, parts = [], {}
+    for name, some in clips.items():
+        parts[name] = slice(len(every), len(every) + len(some))
+        every += [clip * min(0.05 / np.sqrt(np.mean(clip**2)), 0.99 / np.abs(clip).max()) for clip in some]
+    numbers = {part: np.array(some) for part, some in classes.items()}
+    return Material(np.array(every, dtype=np.float32), parts, numbers, present, contained)
+
+
+def score_downstream(embeddings: Floats, material: Material) -> dict[str, float]:
+    """Return the number of each downstream task, and of single recordings without interference (``single``).
+
+    Embeddings are standardised by those that the task learns from: the mixtures of ``train``, the single recordings of
+    ``train``, or for retrieval the mixtures among which it searches.
+    """
+
+    def standardised(fitted: str, *others: str) -> list[Floats]:
+        scaler = StandardScaler().fit(embeddings[material.parts[fitted]])
+        return [scaler.transform(embeddings[material.parts[name]]) for name in (fitted, *others)]
+
+    present, penalties = material.present, np.logspace(0, 6, 13)
+    train, test = standardised("mixture train", "mixture test")
+    tags = RidgeCV(penalties).fit(train, present["train"].astype(float)).predict(test)
+    counts = RidgeCV(penalties).fit(train, present["train"].sum(axis=1)).predict(test)
+    # A constant prediction says nothing.
+    counted = float(spearmanr(counts, present["test"].sum(axis=1)).statistic) if np.ptp(counts) > 0 else 0.0
+    support, clean, interfered = map(_unit, standardised("single train", "single test", "interfered"))
+    labels = np.arange(present["test"].shape[1])
+    means = _unit(np.stack([support[material.classes["train"] == label].mean(axis=0) for label in labels]))
+    named = [(z @ means.T).argmax(axis=1) for z in (clean, interfered)]
+    right = [float(np.mean(n == np.repeat(material.classes["test"], len(n) // len(clean)))) for n in named]
+    gallery, queries = map(_unit, standardised("mixture test", "single test"))
+    found = [
+        average_precision_score(*pair)
+        for pair in zip(material.contained, queries @ gallery.T, strict=True)
+        if pair[0].any()
+    ]
+    return {
+        "tagging": float(average_precision_score(present["test"], tags, average="macro")),
+        "counting": counted,
+        "few-shot": right[1],
+        "retrieval": float(np.mean(found)),
+        "single": right[0],
+    }
+
+
+def _unit(z: Floats) -> Floats:
+    return z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-12)
+
+
+# ----- measuring
+
+
+def measure(models: Sequence[Model], listed: Listed, tones: Data, words: Data, material: Material, out: Path) -> None:
+    """Score the layers of one model, and write a file for each."""
+    started = time.process_time()
+    options = RunOptions(
+        cache=out / "cache", out=out / "scores" / listed.label, settings={"max_steps": 1}, progress=False
+    )
+    tasks = dict.fromkeys(score.task for score in DECLARED.scores)
+    on_words = [name for name in tasks if load_tasks([name])[0].info.recipe == "a_coat_instances"]
+    on_tones = [name for name in tasks if name not in on_words]
+    results = [
+        *evaluate_models(models, tones, load_tasks(on_tones), options),
+        *evaluate_models(models, words, load_tasks(on_words), options.changed(settings={})),
+    ]
+    numbers = {(result.model.id, result.task): result.measures for result in results}
+    of_quadruples = [
+        store.load().embeddings for store in embed_at_layers(models, tones.configuration("a_coat"), options)
+    ]
+    plain = (
+        embed_at_layers([load_model("log-mel-statistics")], tones.configuration("a_coat"), options)[0].load().embeddings
+    )
+    batches = []
+    for start in range(0, len(material.clips), 8):
+        some = material.clips[start : start + 8]
+        if isinstance(models[0], LayeredEncoder):
+            batches.append(embed_layers(models, deepest(models).prepare(some, RATE)))
+        else:
+            batches.append([models[0].embed(some, RATE)])
+    seconds = (time.process_time() - started) / len(models)
+    files = {}
+    for n, model in enumerate(models):
+        embeddings = np.concatenate([batch[n] for batch in batches]).astype(np.float64)
+        distances = [pdist(z.astype(np.float64) - z.mean(axis=0)) for z in (of_quadruples[n], plain)]
+        # None where a score is not defined: nothing is kept where nothing is recognised.
+        scores: dict[str, Any] = {s.title: numbers[model.card.id, s.task][s.measure] for s in DECLARED.scores}
+        scores["Closeness to log-mel"] = float(spearmanr(*distances).statistic) if np.ptp(distances[0]) > 0 else 0.0
+        scores["Parameters"] = model.card.parameters or 0
+        layer = f"@{model.card.options.layer}" if len(models) > 1 else ""
+        found = {
+            "representation": f"{listed.label}{layer}",
+            "model": listed.label,
+            "architecture": listed.architecture,
+            "scores": scores,
+            "tasks": score_downstream(embeddings, material),
+            "seconds": seconds,
+        }
+        files[out / "representations" / f"{listed.label}{layer}.json"] = json.dumps(found, indent=1)
+    (out / "representations").mkdir(exist_ok=True)
+    write_together(files)
+
+
+def measure_all(out: Path, weights: Mapping[str, Path]) -> None:
+    """Measure all models that have no files yet; name those that cannot be loaded."""
+    sounds = out / "sounds"
+    for name in ("words", *CLASSES):
+        make(name, sounds / name)
+    recipes = dict.fromkeys(load_tasks([score.task])[0].info.recipe for score in DECLARED.scores)
+    of_tones = [recipe for recipe in recipes if recipe != "a_coat_instances"]
+    voices = load_recipe("a_coat").presets["mini"].voices
+    tones = open_data("mini", recipes=of_tones, voices=voices[:: len(voices) // TONES["num_classes"]], **TONES)
+    words = open_data(sounds / "words", recipes=["a_coat_instances"], **WORDS)
+    material = draw_material(sounds)
+    for number, listed in enumerate(MODELS, 1):
+        began = time.monotonic()
+        told = f"{number} of {len(MODELS)}: {listed.label}"
+        if list((out / "representations").glob(f"{listed.label}.json")) + list(
+            (out / "representations").glob(f"{listed.label}@*.json")
+        ):
+            print(f"{told}, done before", flush=True)
+            continue
+        name = listed.name
+        if listed.needs_weights:
+            if listed.architecture not in weights:
+                print(f"{told}, left out: it needs --weights {listed.architecture}=FOLDER", flush=True)
+                continue
+            folder = out / "weights" / listed.architecture
+            with_short_window(weights[listed.architecture], folder)
+            name = f"{name}={folder}"
+        try:
+            model = load_model(name, seed=listed.seed)
+            layers = model.at_layers(range(model.num_layers + 1)) if isinstance(model, LayeredEncoder) else [model]
+            measure(layers, listed, tones, words, material, out)
+        except (AudioCompositionalityError, ImportError) as error:
+            print(f"{told}, left out: {error}", flush=True)
+            continue
+        print(f"{told}, {len(layers)} representations, {(time.monotonic() - began) / 60:.1f} min", flush=True)
+
+
+def main(typed: Sequence[str] | None = None) -> None:
+    """Measure what is missing, then print the tables."""
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.downstream", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("results/downstream"), help="a folder for sounds and results")
+    parser.add_argument("--weights", nargs="+", default=[], metavar="NAME=FOLDER", help="copies of Whisper")
+    parser.add_argument("--tables", action="store_true", help="measure nothing; tables of what is in the folder")
+    options = parser.parse_args(typed)
+    pairs = (pair.split("=", 1) for pair in options.weights)
+    if not options.tables:
+        measure_all(options.out, {name: Path(folder) for name, folder in pairs})
+
+
+if __name__ == "__main__":
+    main()
