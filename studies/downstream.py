@@ -46,7 +46,7 @@ from audio_compositionality.support.table import Column, Table, rows_of, to_mark
 from audio_compositionality.tasks.registry import load_tasks
 
 from .sounds.maker import read_sound
-from .tables import EXAMPLES, make
+from .tables import EXAMPLES, make, number
 
 Floats = NDArray[np.float64]
 
@@ -135,6 +135,9 @@ TONES: Mapping[str, Any] = {
 }
 """Settings of A-COAT, A-TRE and the axes, on tones."""
 
+SETTINGS: Mapping[str, Any] = {"max_steps": 1, "probes": ("ridge",)}
+"""Settings of the tasks on tones: the fits whose scores are not used are cut short, and probes are linear."""
+
 WORDS: Mapping[str, Any] = {"duration": 2, "blocks": 8, "classes": 6}
 """Settings of the instances, on words."""
 
@@ -199,14 +202,15 @@ def _with_twins(name: str, architecture: str, twins: int, *, needs_weights: bool
 MODELS = (
     *(Listed(name, name) for name in PLAIN),
     *_with_twins("compa-clap-tiny", "compa-clap-tiny", 3),
+    *_with_twins("whisper-tiny.en", "whisper-tiny.en", 1, needs_weights=True),
     *_with_twins(f"{EXAMPLES / 'ge2e.py'}:GE2E", "ge2e", 1),
     *_with_twins(f"{EXAMPLES / 'yamnet.py'}:YAMNet", "yamnet", 1),
-    *_with_twins("whisper-tiny.en", "whisper-tiny.en", 1, needs_weights=True),
-    *_with_twins(f"{EXAMPLES / 'sound_effects.py'}:AiSfx", "aisfx", 1),
-    *_with_twins(f"{EXAMPLES / 'crepe.py'}:Crepe", "crepe-tiny", 1),
     *_with_twins("whisper-base", "whisper-base", 1, needs_weights=True),
+    *_with_twins(f"{EXAMPLES / 'crepe.py'}:Crepe", "crepe-tiny", 1),
+    *_with_twins(f"{EXAMPLES / 'sound_effects.py'}:AiSfx", "aisfx", 1),
     *_with_twins(f"{EXAMPLES / 'speech_embedding.py'}:SpeechEmbedding", "speech-embedding", 1),
 )
+"""The models of the study, cheap ones first."""
 
 
 def with_short_window(weights: Path, folder: Path) -> None:
@@ -362,9 +366,7 @@ def _unit(z: Floats) -> Floats:
 def measure(models: Sequence[Model], listed: Listed, tones: Data, words: Data, material: Material, out: Path) -> None:
     """Score the layers of one model, and write a file for each."""
     started = time.process_time()
-    options = RunOptions(
-        cache=out / "cache", out=out / "scores" / listed.label, settings={"max_steps": 1}, progress=False
-    )
+    options = RunOptions(cache=out / "cache", out=out / "scores" / listed.label, settings=SETTINGS, progress=False)
     tasks = dict.fromkeys(score.task for score in DECLARED.scores)
     on_words = [name for name in tasks if load_tasks([name])[0].info.recipe == "a_coat_instances"]
     on_tones = [name for name in tasks if name not in on_words]
@@ -420,9 +422,9 @@ def measure_all(out: Path, weights: Mapping[str, Path]) -> None:
     tones = open_data("mini", recipes=of_tones, voices=voices[:: len(voices) // TONES["num_classes"]], **TONES)
     words = open_data(sounds / "words", recipes=["a_coat_instances"], **WORDS)
     material = draw_material(sounds)
-    for number, listed in enumerate(MODELS, 1):
+    for place, listed in enumerate(MODELS, 1):
         began = time.monotonic()
-        told = f"{number} of {len(MODELS)}: {listed.label}"
+        told = f"{place} of {len(MODELS)}: {listed.label}"
         if list((out / "representations").glob(f"{listed.label}.json")) + list(
             (out / "representations").glob(f"{listed.label}@*.json")
         ):
@@ -446,6 +448,156 @@ def measure_all(out: Path, weights: Mapping[str, Path]) -> None:
         print(f"{told}, {len(layers)} representations, {(time.monotonic() - began) / 60:.1f} min", flush=True)
 
 
+# ----- what predicts
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A rank correlation of a predictor with a task: the value and its interval; NaN if it is not defined."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Such as ``.45 [.12, .70]``."""
+        if np.isnan(self.value):
+            return "–"
+        value, low, high = (number(one) for one in (self.value, self.low, self.high))
+        return f"{value} [{low}, {high}]"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What one predictor says about the tasks.
+
+    Attributes:
+        title: of the predictor.
+        representations, models: the number of them in which it is defined.
+        plain, partial, second: by task, Spearman's rho, and the partial ones given `Declaration.control` and
+            `Declaration.second_control`.
+    """
+
+    title: str
+    representations: int
+    models: int
+    plain: Mapping[str, Correlation]
+    partial: Mapping[str, Correlation]
+    second: Mapping[str, Correlation]
+
+    def tasks_above(self, which: str = "partial") -> int:
+        """Return the number of tasks with an interval above 0."""
+        return sum(one.low > 0 for one in getattr(self, which).values())
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it predicts by the rule of `DECLARED`."""
+        return self.tasks_above("plain" if self.title == DECLARED.control else "partial") >= DECLARED.least_tasks
+
+
+def rank_correlations(values: Floats) -> Floats:
+    """Return Spearman's rho of all pairs of columns of [n, k] as [k, k]; NaN for a constant column."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.corrcoef(rankdata(values, axis=0), rowvar=False))
+
+
+def partial_correlation(matrix: Floats, x: int, y: int, held: int) -> float:
+    """Return the partial correlation of x and y given a third variable, from the matrix of correlations."""
+    unexplained = (1 - matrix[x, held] ** 2) * (1 - matrix[y, held] ** 2)
+    if not unexplained > 1e-12:
+        return float("nan")
+    return float((matrix[x, y] - matrix[x, held] * matrix[y, held]) / np.sqrt(unexplained))
+
+
+def resampled_rows(models: Sequence[str], resamples: int, seed: int = 0) -> list[NDArray[np.int64]]:
+    """Return the rows of each resample: models drawn with replacement, each with all its rows."""
+    names, numbers = np.unique(np.array(models), return_inverse=True)
+    rows = [np.flatnonzero(numbers == number) for number in range(len(names))]
+    draws = np.random.default_rng(seed).integers(len(names), size=(resamples, len(names)))
+    return [np.concatenate([rows[number] for number in draw]) for draw in draws]
+
+
+def predictions(
+    found: Sequence[Mapping[str, Any]], unit: str = "model", resamples: int | None = None
+) -> list[Prediction]:
+    """Return the correlations of each predictor with the tasks.
+
+    Args:
+        found: the contents of the files of representations.
+        unit: what the bootstrap resamples, `model` or `architecture`.
+        resamples: by default as declared.
+    """
+    tasks = list(DECLARED.tasks)
+    every = []
+    for title in (*(score.title for score in DECLARED.scores), *DECLARED.others):
+        rows = [one for one in found if None not in (one["scores"][title], one["scores"][DECLARED.control])]
+        values = np.array(
+            [
+                [one["scores"][title], one["scores"][DECLARED.control], one["tasks"]["single"]]
+                + [one["tasks"][task] for task in tasks]
+                for one in rows
+            ],
+            dtype=np.float64,
+        )
+        units = [one[unit] for one in rows]
+        count = DECLARED.resamples if resamples is None else resamples
+        matrices = [rank_correlations(values[some]) for some in resampled_rows(units, count)]
+        whole = rank_correlations(values)
+        ends = 50 * (1 - DECLARED.confidence), 50 * (1 + DECLARED.confidence)
+        kinds: list[dict[str, Correlation]] = [{}, {}, {}]
+        for column, task in enumerate(tasks, 3):
+            for kind, held in zip(kinds, (None, 1, 2), strict=True):
+                value, *drawn = (
+                    one[0, column] if held is None else partial_correlation(one, 0, column, held)
+                    for one in (whole, *matrices)
+                )
+                defined = np.array(drawn)[np.isfinite(drawn)]
+                low, high = np.percentile(defined, ends) if len(defined) and np.isfinite(value) else (np.nan, np.nan)
+                kind[task] = Correlation(float(value), float(low), float(high))
+        every.append(Prediction(title, len(rows), len(set(one["model"] for one in rows)), *kinds))
+    return every
+
+
+def table_of(by_model: Sequence[Prediction], by_architecture: Sequence[Prediction]) -> Table:
+    """Return a row per predictor: in each task rho and the partial rho with its interval, then what it predicts."""
+    rows = []
+    for one, other in zip(by_model, by_architecture, strict=True):
+        is_control = one.title == DECLARED.control
+        shown = one.plain if is_control else one.partial
+        cells = [
+            str(shown[task]) if is_control else f"{number(one.plain[task].value)}; {shown[task]}"
+            for task in DECLARED.tasks
+        ]
+        kind = "plain" if is_control else "partial"
+        above = f"{one.tasks_above(kind)}, {other.tasks_above(kind)}, {one.tasks_above('second')}"
+        rows.append([one.title, f"{one.representations}, {one.models}", *cells, above, "yes" if one.predicts else "no"])
+    headings = ("predictor", "n, models", *DECLARED.tasks, "tasks above 0", "predicts")
+    return Table("Rank correlations", tuple(Column(name, numeric=False) for name in headings), rows_of(rows))
+
+
+def figure_of(found: Sequence[Prediction]) -> Figure:
+    """Return the predictors by the tasks: partial rho with its interval, filled if that is above 0, and plain rho."""
+    with figure_style():
+        figure = Figure(figsize=(7.5, 5.0), layout="constrained")
+        panels = figure.subplots(1, len(DECLARED.tasks), sharey=True)
+        for panel, task in zip(panels, DECLARED.tasks, strict=True):
+            panel.axvline(0, color="#8a929c", linewidth=0.8)
+            for y, one in enumerate(found):
+                shown = one.plain[task] if one.title == DECLARED.control else one.partial[task]
+                colour = "#2a788e" if shown.low > 0 else "#8a929c"
+                panel.plot([shown.low, shown.high], [y, y], color=colour, linewidth=2)
+                panel.plot(shown.value, y, "o", color=colour, markersize=5)
+                panel.plot(one.plain[task].value, y, "|", color="#3c444e", markersize=9)
+            panel.set(title=task, xlim=(-1, 1), xticks=(-1, 0, 1))
+            panel.grid(visible=False)
+        panels[0].set_yticks(range(len(found)), [one.title for one in found], fontsize=9)
+        panels[0].invert_yaxis()
+        figure.supxlabel(
+            "Spearman's rho: given recognition of single words (dot, 95 % interval), and plain (line)", fontsize=9
+        )
+    return figure
+
+
 def main(typed: Sequence[str] | None = None) -> None:
     """Measure what is missing, then print the tables."""
     parser = argparse.ArgumentParser(
@@ -454,10 +606,22 @@ def main(typed: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("results/downstream"), help="a folder for sounds and results")
     parser.add_argument("--weights", nargs="+", default=[], metavar="NAME=FOLDER", help="copies of Whisper")
     parser.add_argument("--tables", action="store_true", help="measure nothing; tables of what is in the folder")
+    parser.add_argument("--figure", type=Path, metavar="FILE.svg", help="draw the correlations")
     options = parser.parse_args(typed)
     pairs = (pair.split("=", 1) for pair in options.weights)
     if not options.tables:
         measure_all(options.out, {name: Path(folder) for name, folder in pairs})
+    files = sorted((options.out / "representations").glob("*.json"))
+    found = [json.loads(path.read_text("utf-8")) for path in files]
+    if len({one["model"] for one in found}) < 3:
+        parser.exit(1, f"error: {options.out} has {len(found)} representations; correlations need at least 3 models\n")
+    by_model = predictions(found)
+    print(to_markdown(table_of(by_model, predictions(found, "architecture"))))
+    hours = sum(one["seconds"] for one in found) / 3600
+    units = [len({one[unit] for one in found}) for unit in ("model", "architecture")]
+    print(f"{len(found)} representations of {units[0]} models, {units[1]} architectures; {hours:.2f} hours of a core")
+    if options.figure is not None:
+        write_whole(options.figure, figure_svg(figure_of(by_model)))
 
 
 if __name__ == "__main__":
