@@ -517,15 +517,12 @@ def resampled_rows(models: Sequence[str], resamples: int, seed: int = 0) -> list
     return [np.concatenate([rows[number] for number in draw]) for draw in draws]
 
 
-def predictions(
-    found: Sequence[Mapping[str, Any]], unit: str = "model", resamples: int | None = None
-) -> list[Prediction]:
+def predictions(found: Sequence[Mapping[str, Any]], unit: str = "model") -> list[Prediction]:
     """Return the correlations of each predictor with the tasks.
 
     Args:
         found: the contents of the files of representations.
         unit: what the bootstrap resamples, `model` or `architecture`.
-        resamples: by default as declared.
     """
     tasks = list(DECLARED.tasks)
     every = []
@@ -540,8 +537,7 @@ def predictions(
             dtype=np.float64,
         )
         units = [one[unit] for one in rows]
-        count = DECLARED.resamples if resamples is None else resamples
-        matrices = [rank_correlations(values[some]) for some in resampled_rows(units, count)]
+        matrices = [rank_correlations(values[some]) for some in resampled_rows(units, DECLARED.resamples)]
         whole = rank_correlations(values)
         ends = 50 * (1 - DECLARED.confidence), 50 * (1 + DECLARED.confidence)
         kinds: list[dict[str, Correlation]] = [{}, {}, {}]

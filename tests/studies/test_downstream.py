@@ -45,12 +45,20 @@ def test_a_partial_rank_correlation_is_that_of_residuals():
     assert np.isnan(downstream.partial_correlation(matrix, 0, 1, 1))
 
 
-def test_the_bootstrap_draws_models_with_all_their_rows():
+@pytest.fixture
+def few(monkeypatch):
+    """Few resamples, and no predictors but A-COAT, the kept share and the control."""
+    some = [one for one in downstream.DECLARED.scores if one.title in ("A-COAT", "Instances: alone", "Instances: kept")]
+    declared = downstream.replace(downstream.DECLARED, scores=tuple(some), others={}, resamples=200)
+    monkeypatch.setattr(downstream, "DECLARED", declared)
+
+
+def test_the_bootstrap_draws_models_with_all_their_rows(few):
     (rows,) = downstream.resampled_rows(["b", "a", "a", "c", "a"], 1, seed=3)
     drawn = np.random.default_rng(3).integers(3, size=3)
     assert rows.tolist() == [row for number in drawn for row in ([1, 2, 4], [0], [3])[number]]
     # Layers that repeat their model leave the interval as it is, and SciPy's bootstrap gives it too.
-    single, layered = (downstream.predictions(representations(layers=count), resamples=400)[0] for count in (1, 3))
+    single, layered = (downstream.predictions(representations(layers=count))[0] for count in (1, 3))
     assert (single.models, layered.models, layered.representations) == (24, 24, 72)
     for task in TASKS:
         for name in ("value", "low", "high"):
@@ -63,7 +71,7 @@ def test_the_bootstrap_draws_models_with_all_their_rows():
         lambda x, y: stats.spearmanr(x, y).statistic,
         paired=True,
         vectorized=False,
-        n_resamples=400,
+        n_resamples=200,
         method="percentile",
         rng=np.random.default_rng(0),
     ).confidence_interval
@@ -88,7 +96,7 @@ def test_tasks_are_solved_by_an_embedding_of_the_sources_and_not_by_a_constant()
         "few-shot": 1,
         "single": 1,
     }
-    assert solved["counting"] > 0.99
+    assert solved["counting"] > 0.95
     constant = downstream.score_downstream(np.ones((starts[-1], 3)), material)
     assert constant["counting"] == 0
     assert constant["few-shot"] == constant["single"] == 0.25
@@ -96,10 +104,10 @@ def test_tasks_are_solved_by_an_embedding_of_the_sources_and_not_by_a_constant()
     assert constant["retrieval"] < solved["retrieval"]
 
 
-def test_the_command_prints_what_predicts_and_draws_it(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(downstream, "DECLARED", downstream.replace(downstream.DECLARED, resamples=100))
+def test_the_command_prints_what_predicts_and_draws_it(tmp_path, few, capsys):
     found = representations()
-    found[0]["scores"]["Instances: kept"] = None
+    for number, one in enumerate(found):
+        one["scores"]["Instances: kept"] = 0.5 if number else None
     (tmp_path / "representations").mkdir()
     for number, one in enumerate(found):
         (tmp_path / "representations" / f"{number}.json").write_text(json.dumps(one))
@@ -112,9 +120,9 @@ def test_the_command_prints_what_predicts_and_draws_it(tmp_path, monkeypatch, ca
     }
     assert rows["A-COAT"][-2] == "yes"
     assert rows["A-COAT"][-3].startswith("4, 4, ")
-    assert rows["Parameters"][-2] == "no"
+    assert rows["Instances: kept"][-2] == "no"
     assert rows["Instances: kept"][2] == "23, 23"
     assert "24 representations of 24 models, 12 architectures" in printed
-    assert "Instances: scene" in (tmp_path / "figure.svg").read_text()
+    assert "Instances: kept" in (tmp_path / "figure.svg").read_text()
     with pytest.raises(SystemExit):
         downstream.main(["--tables", "--out", str(tmp_path / "empty")])
