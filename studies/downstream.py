@@ -204,11 +204,14 @@ MODELS = (
     *_with_twins("compa-clap-tiny", "compa-clap-tiny", 3),
     *_with_twins("whisper-tiny.en", "whisper-tiny.en", 1, needs_weights=True),
     *_with_twins(f"{EXAMPLES / 'ge2e.py'}:GE2E", "ge2e", 1),
+    *_with_twins(f"{EXAMPLES / 'pesto.py'}:Pesto", "pesto", 1),
     *_with_twins(f"{EXAMPLES / 'yamnet.py'}:YAMNet", "yamnet", 1),
+    *_with_twins(f"{EXAMPLES / 'musicnn.py'}:Musicnn", "musicnn", 1),
     *_with_twins("whisper-base", "whisper-base", 1, needs_weights=True),
     *_with_twins(f"{EXAMPLES / 'crepe.py'}:Crepe", "crepe-tiny", 1),
     *_with_twins(f"{EXAMPLES / 'sound_effects.py'}:AiSfx", "aisfx", 1),
     *_with_twins(f"{EXAMPLES / 'speech_embedding.py'}:SpeechEmbedding", "speech-embedding", 1),
+    *_with_twins(f"{EXAMPLES / 'basic_pitch.py'}:BasicPitch", "basic-pitch", 1),
 )
 """The models of the study, cheap ones first."""
 
@@ -228,9 +231,8 @@ def with_short_window(weights: Path, folder: Path) -> None:
     tensors[name] = tensors[name][:positions]
     folder.mkdir(parents=True, exist_ok=True)
     save_file({name: tensor.contiguous().clone() for name, tensor in tensors.items()}, folder / "model.safetensors")
-    write_together(
-        {folder / "preprocessor_config.json": json.dumps(extractor), folder / "config.json": json.dumps(config)}
-    )
+    (folder / "preprocessor_config.json").write_text(json.dumps(extractor), "utf-8")
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
 
 
 # ----- downstream tasks
@@ -257,11 +259,12 @@ class Material:
 
 
 def draw_material(sounds: Path, seed: int = 0) -> Material:
-    """Draw the clips of the downstream tasks from the folders of `studies.sounds`, the same for each seed."""
+    """Draw the clips of the downstream tasks from the folders of `studies.sounds`, the same for the same seed."""
     rng = np.random.default_rng(seed)
     samples = round(SECONDS * RATE)
 
     def read(path: Path) -> Floats:
+        """Read the beginning of a recording, at a root mean square of 1."""
         heard, rate = read_sound(path)
         heard = soxr.resample(heard, rate, RATE)[: 3 * samples // 4]
         fade = min(len(heard), RATE // 100)
@@ -269,6 +272,7 @@ def draw_material(sounds: Path, seed: int = 0) -> Material:
         return heard / np.sqrt(np.mean(heard**2))
 
     def placed(heard: Floats) -> Floats:
+        """Place a recording at a random time and level in a clip of silence."""
         start = rng.integers(samples - len(heard) + 1)
         return np.pad(heard, (start, samples - len(heard) - start)) * 10 ** (rng.uniform(-SPREAD, SPREAD) / 20)
 
@@ -342,16 +346,13 @@ def score_downstream(embeddings: Floats, material: Material) -> dict[str, float]
     named = [(z @ means.T).argmax(axis=1) for z in (clean, interfered)]
     right = [float(np.mean(n == np.repeat(material.classes["test"], len(n) // len(clean)))) for n in named]
     gallery, queries = map(_unit, standardised("mixture test", "single test"))
-    found = [
-        average_precision_score(*pair)
-        for pair in zip(material.contained, queries @ gallery.T, strict=True)
-        if pair[0].any()
-    ]
+    is_asked = material.contained.any(axis=1)
+    found = map(average_precision_score, material.contained[is_asked], (queries @ gallery.T)[is_asked])
     return {
         "tagging": float(average_precision_score(present["test"], tags, average="macro")),
         "counting": counted,
         "few-shot": right[1],
-        "retrieval": float(np.mean(found)),
+        "retrieval": float(np.mean(list(found))),
         "single": right[0],
     }
 
@@ -375,12 +376,10 @@ def measure(models: Sequence[Model], listed: Listed, tones: Data, words: Data, m
         *evaluate_models(models, words, load_tasks(on_words), options.changed(settings={})),
     ]
     numbers = {(result.model.id, result.task): result.measures for result in results}
-    of_quadruples = [
-        store.load().embeddings for store in embed_at_layers(models, tones.configuration("a_coat"), options)
-    ]
-    plain = (
-        embed_at_layers([load_model("log-mel-statistics")], tones.configuration("a_coat"), options)[0].load().embeddings
-    )
+    quadruples = tones.configuration("a_coat")
+    stores = [embed_at_layers(some, quadruples, options) for some in (models, [load_model("log-mel-statistics")])]
+    embedded = [store.load().embeddings.astype(np.float64) for some in stores for store in some]
+    *distances, plain = [pdist(z - z.mean(axis=0)) for z in embedded]
     batches = []
     for start in range(0, len(material.clips), 8):
         some = material.clips[start : start + 8]
@@ -392,10 +391,11 @@ def measure(models: Sequence[Model], listed: Listed, tones: Data, words: Data, m
     files = {}
     for n, model in enumerate(models):
         embeddings = np.concatenate([batch[n] for batch in batches]).astype(np.float64)
-        distances = [pdist(z.astype(np.float64) - z.mean(axis=0)) for z in (of_quadruples[n], plain)]
         # None where a score is not defined: nothing is kept where nothing is recognised.
         scores: dict[str, Any] = {s.title: numbers[model.card.id, s.task][s.measure] for s in DECLARED.scores}
-        scores["Closeness to log-mel"] = float(spearmanr(*distances).statistic) if np.ptp(distances[0]) > 0 else 0.0
+        scores["Closeness to log-mel"] = (
+            float(spearmanr(distances[n], plain).statistic) if np.ptp(distances[n]) else 0.0
+        )
         scores["Parameters"] = model.card.parameters or 0
         layer = f"@{model.card.options.layer}" if len(models) > 1 else ""
         found = {
@@ -411,7 +411,7 @@ def measure(models: Sequence[Model], listed: Listed, tones: Data, words: Data, m
     write_together(files)
 
 
-def measure_all(out: Path, weights: Mapping[str, Path]) -> None:
+def measure_all(out: Path, weights: Mapping[str, str]) -> None:
     """Measure all models that have no files yet; name those that cannot be loaded."""
     sounds = out / "sounds"
     for name in ("words", *CLASSES):
@@ -425,9 +425,7 @@ def measure_all(out: Path, weights: Mapping[str, Path]) -> None:
     for place, listed in enumerate(MODELS, 1):
         began = time.monotonic()
         told = f"{place} of {len(MODELS)}: {listed.label}"
-        if list((out / "representations").glob(f"{listed.label}.json")) + list(
-            (out / "representations").glob(f"{listed.label}@*.json")
-        ):
+        if any(path.stem.partition("@")[0] == listed.label for path in (out / "representations").glob("*.json")):
             print(f"{told}, done before", flush=True)
             continue
         name = listed.name
@@ -436,7 +434,7 @@ def measure_all(out: Path, weights: Mapping[str, Path]) -> None:
                 print(f"{told}, left out: it needs --weights {listed.architecture}=FOLDER", flush=True)
                 continue
             folder = out / "weights" / listed.architecture
-            with_short_window(weights[listed.architecture], folder)
+            with_short_window(Path(weights[listed.architecture]), folder)
             name = f"{name}={folder}"
         try:
             model = load_model(name, seed=listed.seed)
@@ -450,10 +448,13 @@ def measure_all(out: Path, weights: Mapping[str, Path]) -> None:
 
 # ----- what predicts
 
+FEWEST_MODELS = 8
+"""With fewer models, a bootstrap over models has too few different resamples for an interval."""
+
 
 @dataclass(frozen=True)
 class Correlation:
-    """A rank correlation of a predictor with a task: the value and its interval; NaN if it is not defined."""
+    """A rank correlation of a predictor with a task: the value and its interval; NaN where they are not defined."""
 
     value: float
     low: float
@@ -464,7 +465,7 @@ class Correlation:
         if np.isnan(self.value):
             return "–"
         value, low, high = (number(one) for one in (self.value, self.low, self.high))
-        return f"{value} [{low}, {high}]"
+        return value if np.isnan(self.low) else f"{value} [{low}, {high}]"
 
 
 @dataclass(frozen=True)
@@ -501,15 +502,16 @@ def rank_correlations(values: Floats) -> Floats:
         return np.asarray(np.corrcoef(rankdata(values, axis=0), rowvar=False))
 
 
-def partial_correlation(matrix: Floats, x: int, y: int, held: int) -> float:
-    """Return the partial correlation of x and y given a third variable, from the matrix of correlations."""
-    unexplained = (1 - matrix[x, held] ** 2) * (1 - matrix[y, held] ** 2)
-    if not unexplained > 1e-12:
-        return float("nan")
-    return float((matrix[x, y] - matrix[x, held] * matrix[y, held]) / np.sqrt(unexplained))
+def partial_correlation(matrices: Floats, x: int, y: int, held: int) -> Floats:
+    """Return the partial correlation of x and y given a third variable, from matrices of correlations [..., k, k]."""
+    of_x, of_y = matrices[..., x, held], matrices[..., y, held]
+    unexplained = (1 - of_x**2) * (1 - of_y**2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        partial = (matrices[..., x, y] - of_x * of_y) / np.sqrt(unexplained)
+    return np.where(unexplained > 1e-12, partial, np.nan)
 
 
-def resampled_rows(models: Sequence[str], resamples: int, seed: int = 0) -> list[NDArray[np.int64]]:
+def resampled_rows(models: Sequence[str] | NDArray[np.str_], resamples: int, seed: int = 0) -> list[NDArray[np.int64]]:
     """Return the rows of each resample: models drawn with replacement, each with all its rows."""
     names, numbers = np.unique(np.array(models), return_inverse=True)
     rows = [np.flatnonzero(numbers == number) for number in range(len(names))]
@@ -524,49 +526,45 @@ def predictions(found: Sequence[Mapping[str, Any]], unit: str = "model") -> list
         found: the contents of the files of representations.
         unit: what the bootstrap resamples, `model` or `architecture`.
     """
-    tasks = list(DECLARED.tasks)
+    titles = [*(score.title for score in DECLARED.scores), *DECLARED.others]
+    rows = [
+        [*map(one["scores"].get, titles), one["tasks"]["single"], *map(one["tasks"].get, DECLARED.tasks)]
+        for one in found
+    ]
+    values, units = np.array(rows, dtype=np.float64), np.array([one[unit] for one in found])
+    helds, ends = (titles.index(DECLARED.control), len(titles)), 50 * (1 + DECLARED.confidence * np.array([-1, 1]))
+    matrices: dict[bytes, Floats] = {}
     every = []
-    for title in (*(score.title for score in DECLARED.scores), *DECLARED.others):
-        rows = [one for one in found if None not in (one["scores"][title], one["scores"][DECLARED.control])]
-        values = np.array(
-            [
-                [one["scores"][title], one["scores"][DECLARED.control], one["tasks"]["single"]]
-                + [one["tasks"][task] for task in tasks]
-                for one in rows
-            ],
-            dtype=np.float64,
-        )
-        units = [one[unit] for one in rows]
-        matrices = [rank_correlations(values[some]) for some in resampled_rows(units, DECLARED.resamples)]
-        whole = rank_correlations(values)
-        ends = 50 * (1 - DECLARED.confidence), 50 * (1 + DECLARED.confidence)
+    for x, title in enumerate(titles):
+        # Few scores lack values; the others share the resamples.
+        is_defined = np.isfinite(values[:, x])
+        some, key = values[is_defined], is_defined.tobytes()
+        if key not in matrices:
+            drawn = resampled_rows(units[is_defined], DECLARED.resamples)
+            matrices[key] = np.stack([rank_correlations(some), *(rank_correlations(some[draw]) for draw in drawn)])
+        models = {one["model"] for one, there in zip(found, is_defined, strict=True) if there}
         kinds: list[dict[str, Correlation]] = [{}, {}, {}]
-        for column, task in enumerate(tasks, 3):
-            for kind, held in zip(kinds, (None, 1, 2), strict=True):
-                value, *drawn = (
-                    one[0, column] if held is None else partial_correlation(one, 0, column, held)
-                    for one in (whole, *matrices)
-                )
-                defined = np.array(drawn)[np.isfinite(drawn)]
-                low, high = np.percentile(defined, ends) if len(defined) and np.isfinite(value) else (np.nan, np.nan)
-                kind[task] = Correlation(float(value), float(low), float(high))
-        every.append(Prediction(title, len(rows), len(set(one["model"] for one in rows)), *kinds))
+        for y, task in enumerate(DECLARED.tasks, len(titles) + 1):
+            for kind, held in zip(kinds, (None, *helds), strict=True):
+                both = matrices[key][:, x, y] if held is None else partial_correlation(matrices[key], x, y, held)
+                has_interval = np.isfinite(both[0]) and len(models) >= FEWEST_MODELS
+                low, high = np.nanpercentile(both[1:], ends) if has_interval else (np.nan, np.nan)
+                kind[task] = Correlation(float(both[0]), float(low), float(high))
+        every.append(Prediction(title, len(some), len(models), *kinds))
     return every
 
 
-def table_of(by_model: Sequence[Prediction], by_architecture: Sequence[Prediction]) -> Table:
-    """Return a row per predictor: in each task rho and the partial rho with its interval, then what it predicts."""
+def table_of(by_model: Sequence[Prediction], *others: Sequence[Prediction]) -> Table:
+    """Return a row per predictor: in each task rho and the partial rho with its interval, then the number of tasks with
+    an interval above 0: as declared, with other resamples or representations, and given the second control."""
     rows = []
-    for one, other in zip(by_model, by_architecture, strict=True):
-        is_control = one.title == DECLARED.control
-        shown = one.plain if is_control else one.partial
-        cells = [
-            str(shown[task]) if is_control else f"{number(one.plain[task].value)}; {shown[task]}"
-            for task in DECLARED.tasks
-        ]
-        kind = "plain" if is_control else "partial"
-        above = f"{one.tasks_above(kind)}, {other.tasks_above(kind)}, {one.tasks_above('second')}"
-        rows.append([one.title, f"{one.representations}, {one.models}", *cells, above, "yes" if one.predicts else "no"])
+    for one, *rest in zip(by_model, *others, strict=True):
+        kind = "plain" if one.title == DECLARED.control else "partial"
+        shown = getattr(one, kind)
+        cells = [f"{number(one.plain[task].value)}; {shown[task]}" for task in DECLARED.tasks]
+        counts = [str(some.tasks_above(kind)) for some in (one, *rest)] + [str(one.tasks_above("second"))]
+        sizes, verdict = f"{one.representations}, {one.models}", "yes" if one.predicts else "no"
+        rows.append([one.title, sizes, *cells, ", ".join(counts), verdict])
     headings = ("predictor", "n, models", *DECLARED.tasks, "tasks above 0", "predicts")
     return Table("Rank correlations", tuple(Column(name, numeric=False) for name in headings), rows_of(rows))
 
@@ -604,15 +602,14 @@ def main(typed: Sequence[str] | None = None) -> None:
     parser.add_argument("--tables", action="store_true", help="measure nothing; tables of what is in the folder")
     parser.add_argument("--figure", type=Path, metavar="FILE.svg", help="draw the correlations")
     options = parser.parse_args(typed)
-    pairs = (pair.split("=", 1) for pair in options.weights)
     if not options.tables:
-        measure_all(options.out, {name: Path(folder) for name, folder in pairs})
-    files = sorted((options.out / "representations").glob("*.json"))
-    found = [json.loads(path.read_text("utf-8")) for path in files]
+        measure_all(options.out, dict(pair.split("=", 1) for pair in options.weights))
+    found = [json.loads(path.read_text("utf-8")) for path in sorted(options.out.glob("representations/*.json"))]
     if len({one["model"] for one in found}) < 3:
         parser.exit(1, f"error: {options.out} has {len(found)} representations; correlations need at least 3 models\n")
     by_model = predictions(found)
-    print(to_markdown(table_of(by_model, predictions(found, "architecture"))))
+    networks = [one for one in found if one["architecture"] not in PLAIN]
+    print(to_markdown(table_of(by_model, predictions(found, "architecture"), predictions(networks))))
     hours = sum(one["seconds"] for one in found) / 3600
     units = [len({one[unit] for one in found}) for unit in ("model", "architecture")]
     print(f"{len(found)} representations of {units[0]} models, {units[1]} architectures; {hours:.2f} hours of a core")

@@ -119,7 +119,7 @@ def test_the_command_prints_what_predicts_and_draws_it(tmp_path, few, capsys):
         if "|" in line
     }
     assert rows["A-COAT"][-2] == "yes"
-    assert rows["A-COAT"][-3].startswith("4, 4, ")
+    assert rows["A-COAT"][-3].startswith("4, 4, 4, ")
     assert rows["Instances: kept"][-2] == "no"
     assert rows["Instances: kept"][2] == "23, 23"
     assert "24 representations of 24 models, 12 architectures" in printed
