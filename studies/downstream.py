@@ -584,7 +584,8 @@ def figure_of(found: Sequence[Prediction]) -> Figure:
                 panel.plot(one.plain[task].value, y, "|", color="#3c444e", markersize=9)
             panel.set(title=task, xlim=(-1, 1), xticks=(-1, 0, 1))
             panel.grid(visible=False)
-        panels[0].set_yticks(range(len(found)), [one.title for one in found], fontsize=9)
+        titles = [f"{one.title} (plain)" if one.title == DECLARED.control else one.title for one in found]
+        panels[0].set_yticks(range(len(found)), titles, fontsize=9)
         panels[0].invert_yaxis()
         figure.supxlabel(
             "Spearman's rho: given recognition of single words (dot, 95 % interval), and plain (line)", fontsize=9
