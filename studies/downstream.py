@@ -149,7 +149,7 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
 """Downstream classes, by the name of their sounds; recordings of all other labels interfere."""
 
 TRAIN, TEST = 4, 3
-"""Recordings of a class; no kit or soundfont has recordings in both parts."""
+"""Recordings of a class; no kit or soundfont has recordings of one class in both parts."""
 
 INTERFERED = 2
 """Clips with another interfering sound for each recording in the test part."""
@@ -259,7 +259,7 @@ class Material:
 
 
 def draw_material(sounds: Path, seed: int = 0) -> Material:
-    """Draw the clips of the downstream tasks from the folders of `studies.sounds`, the same for the same seed."""
+    """Draw the clips of the downstream tasks from the folders of `studies.sounds`, equal for equal seeds."""
     rng = np.random.default_rng(seed)
     samples = round(SECONDS * RATE)
 
@@ -338,7 +338,7 @@ def score_downstream(embeddings: Floats, material: Material) -> dict[str, float]
     train, test = standardised("mixture train", "mixture test")
     tags = RidgeCV(penalties).fit(train, present["train"].astype(float)).predict(test)
     counts = RidgeCV(penalties).fit(train, present["train"].sum(axis=1)).predict(test)
-    # A constant prediction says nothing.
+    # A constant prediction has no rank correlation.
     counted = float(spearmanr(counts, present["test"].sum(axis=1)).statistic) if np.ptp(counts) > 0 else 0.0
     support, clean, interfered = map(_unit, standardised("single train", "single test", "interfered"))
     labels = np.arange(present["test"].shape[1])
@@ -470,7 +470,7 @@ class Correlation:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one predictor says about the tasks.
+    """The correlations of one predictor with the tasks.
 
     Attributes:
         title: of the predictor.
