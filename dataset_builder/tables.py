@@ -15,6 +15,7 @@ import math
 import os
 import re
 import string
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -400,11 +401,14 @@ def value_of(value: Any) -> Any:
         return value
     if _PRINTED.fullmatch(text):
         text = f"[{','.join(re.findall(_STRING, text, re.DOTALL))}]"
-    for read in (parse_json, ast.literal_eval):
-        try:
-            return read(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
+    with warnings.catch_warnings():
+        # Python warns of words that are almost numbers, such as 2and; a text of the user is no code.
+        warnings.simplefilter("ignore", SyntaxWarning)
+        for read in (parse_json, ast.literal_eval):
+            try:
+                return read(text)
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                continue
     return value
 
 

@@ -115,10 +115,12 @@ def test_columns_are_found_in_any_case_and_a_line_of_one_column_is_named(tmp_pat
         ("[sic] a", "[sic] a"),
         ("[open('x', 'w')]", "[open('x', 'w')]"),
         ("[" * 100_000, "[" * 100_000),
+        ("[1and 2]", "[1and 2]"),
     ],
 )
-def test_lists_as_programs_print_them_are_lists(text, value):
+def test_lists_as_programs_print_them_are_lists(text, value, recwarn):
     assert tables.value_of(text) == value
+    assert not recwarn.list
 
 
 def test_times_and_numbers_as_people_write_them():
