@@ -37,6 +37,7 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.table import Cell, Column, Table, print_table, rows_of, to_csv
 from audio_compositionality.support.table import Row as TableRow
+from audio_compositionality.support.text import shown
 
 Floats = NDArray[np.float64]
 
@@ -291,10 +292,7 @@ def shared_table(name: str, rows: Sequence[Row], files: Sequence[Answered], ques
         Column("if independent", "expected if models erred independently, with these accuracies", digits=1),
         Column("texts", "share of them that the text baseline answers right"),
     )
-    named = ", ".join(str(one[1]) for one in same[:5])
-    legend = (
-        (f"The same wrong option, perhaps a wrong key: {named}{', ...' if len(same) > 5 else ''}.",) if same else ()
-    )
+    legend = (f"Perhaps a wrong key: {shown([str(one[1]) for one in same])}.",) if same and number > 2 else ()
     return Table(f"{name}: questions that all models answer alike", columns, rows_of(lines), legend, "shared")
 
 
