@@ -23,7 +23,7 @@ KINDS = (*(WORDS,) * 4, *(ANY_QUARTER,) * 3, *(WHOLE,) * 3)
 ASKED = {WORDS: "Which of these fits?", ANY_QUARTER: "Which tone is heard?", WHOLE: "Which is the sum of all tones?"}
 
 
-def write_questions(folder: Path, count: int = 150) -> Path:
+def write_questions(folder: Path, count: int = 200) -> Path:
     """Write questions.csv and its sounds, of one second each; the path of the table."""
     rng = np.random.default_rng(0)
     rows = []

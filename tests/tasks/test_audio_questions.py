@@ -118,7 +118,7 @@ def test_who_learns_never_learns_the_question_that_it_answers(table, monkeypatch
             return super().answer(clips, prompts)
 
     evaluate_models([Watched()], open_data(table), [TASK], OPTIONS)
-    assert len(seen) == 150
+    assert len(seen) == 200
     for id, known in seen:
         assert known
         assert not any(text.startswith(id) for text in known.values())
@@ -141,9 +141,9 @@ def test_longer_sound_than_a_model_hears_is_cut_and_said(table):
             assert {len(clip.waveform) for (clip,) in clips} == {RATE // 2}
             return super().answer(clips, prompts)
 
-    with pytest.warns(UserWarning, match=r"takes 0\.5 s at most: for 150 of 150 questions"):
+    with pytest.warns(UserWarning, match=r"takes 0\.5 s at most: for 200 of 200 questions"):
         (result,) = evaluate_models([Short("short", ())], open_data(table), [TASK], OPTIONS)
-    assert result.cut_clips == 150
+    assert result.cut_clips == 200
 
 
 def test_the_silence_between_clips_counts_where_they_are_cut(table, tmp_path):

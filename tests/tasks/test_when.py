@@ -95,7 +95,7 @@ class Says(Model):
 def test_who_chooses_among_options_is_left_out_of_free_answers(tmp_path):
     data, task = open_data("mini"), load_task("when")
     models = [load_model("first"), load_model("random"), Says()]
-    with pytest.raises(TaskError, match="'first' needs questions with options, which when does not have"):
+    with pytest.raises(TaskError, match="'first' needs questions with options, which the questions of when lack"):
         evaluate_models(models, data, [task], OPTIONS)
     with pytest.warns(UserWarning, match="left out: '(first|random)' needs questions with options"):
         results = evaluate_models(models, data, [task], OPTIONS, leave_out=True)

@@ -121,8 +121,8 @@ class TestItems:
 
     def test_what_is_exchanged_is_what_the_row_says(self):
         rows = rows_of("attribute")
-        assert set(Counter(row["swapped"] for row in rows).values()) == {20}
-        assert set(Counter(row["template"] for row in rows).values()) == {16}
+        assert set(Counter(row["swapped"] for row in rows).values()) == {40}
+        assert set(Counter(row["template"] for row in rows).values()) == {32}
         for row in rows:
             one, other = ({event["label"]: classes_of(event) for event in events} for events in row["events"])
             changed = {name for name in ATTRIBUTES for noun in one if one[noun][name] != other[noun][name]}

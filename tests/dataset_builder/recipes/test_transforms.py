@@ -137,6 +137,17 @@ def test_long_ones_are_cut_to_the_middle_and_a_stretch_reads_beyond_it():
         assert [level(part) for part in clip.reshape(10, -1)] == pytest.approx([level(base)] * 10, rel=0.3)
 
 
+def test_rates_that_differ_are_brought_to_one():
+    recordings = made_recordings(6, rates=[16_000, 32_000, 48_000] * 2)
+    rendering = RECIPE.render(of_recordings(recordings, transforms=("gain",), sample_rate=24_000))
+    assert rendering.sample_rate == 24_000
+    for place in range(3):
+        (clip,) = rendering.clips(place * 7)
+        spectrum = np.abs(np.fft.rfft(clip))
+        assert len(clip) == 24_000
+        assert spectrum.argmax() == 300 + 40 * (place + 1)
+
+
 def test_another_recording_changes_none():
     recordings = made_recordings(12, groups=tuple("uvwxyz"))
     fewer = recordings.without(4)

@@ -200,6 +200,11 @@ class TestPlacing:
             assert clip.shape == (4_000,)
             assert np.sqrt(np.mean(clip**2)) == pytest.approx(1, abs=1e-12)
 
+    def test_a_lower_rate_is_resampled(self):
+        times = np.arange(22_050) / 22_050
+        clip = place_recording(np.sin(2 * np.pi * 440 * times), 22_050, 8_000, 8_000, 0.0, np.random.default_rng(0))
+        assert np.abs(np.fft.rfft(clip)).argmax() == 440
+
     def test_silence_is_refused(self):
         for scale, heard in ((0, "no sound at all"), (1e-5, "100 dB below full scale")):
             with pytest.raises(DatasetError, match=rf"^is silent even at its loudest \({heard}\); leave it out"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio_compositionality.dataset_builder.sounds import annotations as times
-from audio_compositionality.dataset_builder.sounds.annotations import Annotation, AnnotationError, LabelledEvent
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, AnnotationError, LabelledEvent, Rules
 
 spans = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)).map(lambda pair: (pair[0], sum(pair))), max_size=8)
 
@@ -70,6 +70,46 @@ def test_polyphony_and_seconds():
     assert times.polyphony(annotation) == 3
     assert times.overlap_seconds(annotation) == 3.0
     assert (times.polyphony(clip()), times.overlap_seconds(clip())) == (0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("events", "onset", "regions"),
+    [
+        ([(0, 4, "a"), (2, 6, "b")], 200, 1),
+        ([(0, 4, "a"), (0.4, 6, "b")], None, 1),
+        # Together for less than half a second, before a plain overlap or alone.
+        ([(0, 2, "a"), (1.6, 6, "b"), (4, 8, "c")], None, None),
+        ([(0, 2, "a"), (1.6, 6, "b")], None, None),
+        # Nearly together before.
+        ([(0, 2, "a"), (2.15, 6, "b"), (4, 8, "c")], None, None),
+        ([(0, 2, "a"), (2.2, 6, "b"), (4, 8, "c")], 400, 1),
+        ([(0, 4, "a"), (1, 2, "b"), (3, 4, "c")], 100, 2),
+        ([(0, 4, "a")], None, 0),
+        # Two short overlaps without a pause are no long one.
+        ([(0, 4, "a"), (1, 1.4, "b"), (1.4, 1.8, "c")], None, None),
+    ],
+)
+def test_overlaps(events, onset, regions):
+    annotation = clip(*events)
+    heard, rules = times.activities(annotation), Rules.of(annotation)
+    assert times.first_overlap(heard, rules) == onset
+    counted = times.overlap_regions(heard, rules)
+    assert (None if counted is None else len(counted)) == regions
+
+
+def test_readings():
+    def soft(label, *confidences):
+        return [(n, n + 1, label, None, confidence) for n, confidence in enumerate(confidences)]
+
+    def labels(annotation):
+        return "".join(event.label for event in annotation.events)
+
+    certain = clip(*soft("a", None, 1.0, 0.71), *soft("b", 0.29))
+    assert [labels(way) for way in times.readings(certain)] == ["aaa"]
+    doubtful = clip(*soft("a", 0.3, 0.5, 0.7, 0.9))
+    assert [labels(way) for way in times.readings(doubtful)] == ["aaa", "a", "aaaa"]
+    two = clip(*soft("a", 0.4), *soft("b", 0.6))
+    assert [labels(way) for way in times.readings(two)] == ["b", "", "ab", "a", "b", "b", "a"]
 
 
 @pytest.mark.parametrize(
