@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.table import Column, Table, print_table, rows_of
+from audio_compositionality.support.text import listed
 
 from . import arguments, data_options
 from .arguments import Command, add_settings, data_groups, divided
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder.open_data import settable
     from audio_compositionality.dataset_builder.sounds.published.question_tables import ReadQuestions
     from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
-    from audio_compositionality.tasks.registry import list_tasks, scored_recipes
+    from audio_compositionality.tasks.registry import default_tasks, list_tasks, scored_recipes
 
     if options.write is not None and options.write.exists():
         raise InputError(f"{options.write} exists already; give another name")
@@ -102,6 +103,7 @@ def run(options: argparse.Namespace) -> None:
         options.skip_invalid = typed or bool(opened.data.faults)
     if not costs:
         return
+    from audio_compositionality.encoders.base import ENCODER
     from audio_compositionality.encoders.loading.registry import load_encoder
 
     model = load_encoder(BASELINE)
@@ -113,6 +115,14 @@ def run(options: argparse.Namespace) -> None:
         f"In total {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s "
         f"here, measured on a few clips, and {cached_megabytes(model, list(costs.values())):,.1f} MB of embeddings."
     )
+    scored = {name for name, *_, answer in rows if answer == "yes"}
+    for_encoders = [task.info.name for task in default_tasks(costs) if task.info.needs <= ENCODER]
+    for_encoders = [name for name in for_encoders if name in scored]
+    if 0 < len(for_encoders) < len(scored):
+        print(
+            f"For an audio encoder, `run` scores {listed(for_encoders)}. The others need a model that embeds texts, "
+            "gives frames or answers questions."
+        )
     print("The next command scores the baselines; add names of models after `run`.")
     if options.write is None:
         words = ["--data", options.data]

@@ -185,7 +185,12 @@ def _tell_costs(
         )
     questions = sum(one.questions for one in costs)
     if questions:
-        print(f"Would ask {questions:,} questions, except those with cached answers; their time depends on the model.")
+        own = sum(one.questions for one in costs if one.name not in plan.baselines)
+        of_these = f", {own:,} of them of the named models and their controls" if 0 < own < questions else ""
+        print(
+            f"Would ask {questions:,} questions{of_these}, except those with cached answers; their time depends on the "
+            "model."
+        )
     print(f"Results would go to {options.out}, {kept_outputs(plan.tasks)} to {request.how.cache}.")
 
 

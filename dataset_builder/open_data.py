@@ -103,7 +103,8 @@ def open_data(
 
 
 def reopened_data(data: str | Path | HeldData[Any]) -> Data:
-    """Open the data of results again; questions with a fault are left out, as they were for the results.
+    """Open the data of results again; recordings and questions with a fault are left out, as they were for the
+    results.
 
     The caller has to compare the fingerprint to find out whether these are the same data.
 
@@ -116,7 +117,7 @@ def reopened_data(data: str | Path | HeldData[Any]) -> Data:
     """
     if not isinstance(data, str | Path) or str(data) in list_recipes():
         return open_data(data)
-    return open_data(data, skip_invalid=reading_of(described(data)).kind in ("questions", "benchmark"))
+    return open_data(data, skip_invalid=reading_of(described(data)).kind in (*SOUNDS, "questions", "benchmark"))
 
 
 def check_described(spec: DataSpec, file: str | Path) -> None:

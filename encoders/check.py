@@ -24,10 +24,12 @@ from audio_compositionality.support.text import first_line
 
 from . import check_sounds
 from .adapters.custom import ModelCodeError
+from .adapters.custom_loading import twin_problem
 from .base import ClipError, GivenClip, Model, ModelError, StagedEncoder, output_dim_of
 from .inference import allowed_in_company, relative_difference
 from .loading.names import parse_name
 from .loading.registry import load_model
+from .loading.twins import UNTRAINED
 from .options import DEFAULT_OPTIONS, EncoderOptions
 
 if TYPE_CHECKING:
@@ -201,6 +203,8 @@ def check_model(
         model, card = loaded, loaded.card
         values = "answers" if card.output_dim is None else f"{card.output_dim} values"
         checks.append(ModelCheck("loads", "pass", f"{card.id}, {card.sample_rate:,} Hz, {values}, {card.revision}"))
+    if (problem := twin_problem(model, UNTRAINED)) is not None:
+        checks.append(ModelCheck("untrained twin", "warn", problem, "Without it, a verdict is at best 'cannot tell'."))
     session = Session(model, memory)
     blocked: set[str] = set()
     for name, ability, after, run in CHECKS:
@@ -268,6 +272,9 @@ def _why_not_loaded(model: object, error: Exception) -> str:
             "The class name is not in the file, or the class lacks a method: it needs sample_rate and embed(waveforms, "
             "sample_rate), which returns [n, dim]; see docs/how-to/models.md."
         )
+    if form == "endpoint":
+        # The server's own message says more.
+        return ""
     if form == "unknown":
         return "No model has this name; `audio-compositionality models` lists the names."
     return (

@@ -25,7 +25,8 @@ def to_latex(table: Table) -> str:
     """
     if not table.rows:
         return "".join(f"% {plain(line)}\n" for line in (table.caption, *table.legend))
-    caption, *rest = table.caption.rstrip(".") + ".", *table.legend
+    caption = table.caption if table.caption.endswith("?") else table.caption.rstrip(".") + "."
+    rest = [*table.legend]
     while rest and len(f"{caption} {rest[0]}".split()) <= MOST_CAPTION:
         caption += f" {rest.pop(0)}"
     name = "table" if table.in_one_column or len(table.columns) <= MOST_NARROW else "table*"

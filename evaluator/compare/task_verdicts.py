@@ -263,7 +263,7 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
             way += f" with the same options, {suffix[1:]}" if suffix else ""
             # The id of a class of the user's own is its name: neither listed, nor one of the Hub.
             if prefix == UNTRAINED and find_model(name) is None and "/" not in name:
-                way += ', which `run` does if your class names the attribute of its network, `network = "net"`'
+                way += ', which `run` does if the class names its network, `network = "net"`, or defines `untrained`'
             rows.append(missing_row(result.label, info, TWIN, way))
         for k in descriptions:
             rows += _paired_rows(comparison, place, k, DESCRIPTION, described, labels[k])

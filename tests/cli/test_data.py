@@ -54,6 +54,9 @@ def test_recordings_are_said_to_be_so_with_what_they_serve_and_cost(animals, run
     assert "labels" in rows["a_coat_instances"]
     assert "captions" in rows["audio_text_retrieval"]
     assert re.search(r"In total [\d,]+ clips, [\d,]+ min of sound\. log-mel-statistics takes about", captured.out)
+    for_encoders = re.search(r"For an audio encoder, `run` scores ([\w, ]+)\.", captured.out.replace("\n", " "))
+    assert "invariance" in for_encoders[1]
+    assert "composed_retrieval" not in for_encoders[1]
     # What is named at the end is the same data, quoted.
     animals.rename("my animals")
     assert run("data", "my animals", *FEW, "--preset", "mini", "--skip-invalid") == 0

@@ -8,6 +8,7 @@ import pytest
 import soundfile
 
 from audio_compositionality.cli.main import main
+from audio_compositionality.dataset_builder import open_data
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.data_spec import DataSpec, recognised
 from audio_compositionality.dataset_builder.open_data import open_recordings, opened_data
@@ -222,3 +223,12 @@ def test_strong_labels_count_files_without_labels_and_labels_without_files(tmp_p
     values = json.loads(capsys.readouterr().out)
     assert (values["found"], values["read"], values["labels"]) == (7, 4, {"dog": 4})
     assert {one["reason"]: one["names"] for one in values["left_out"]}["has no labels"] == ["other.wav"]
+
+
+def test_results_of_a_folder_with_a_faulty_file_find_their_data_again(tmp_path, monkeypatch):
+    """`submit` and `verify` have no option for faults: the fingerprint tells whether these are the same data."""
+    (tmp_path / "a").mkdir()
+    write(tmp_path / "a" / "0.wav", seed=0)
+    (tmp_path / "a" / "empty.wav").write_bytes(b"")
+    monkeypatch.setattr(open_data, "open_data", lambda data, skip_invalid=False: skip_invalid)
+    assert open_data.reopened_data(str(tmp_path))

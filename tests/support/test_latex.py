@@ -116,3 +116,9 @@ def test_latex_itself_finds_nothing_too_wide(wide, narrow, one_column, tmp_path)
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=120)
     assert told.returncode == 0, told.stdout[-2_000:]
     assert "Overfull \\hbox" not in told.stdout
+
+
+@pytest.mark.parametrize(("caption", "printed"), [("Is it above?", "{Is it above?}"), ("Scores", "{Scores.}")])
+def test_a_caption_ends_with_one_sign(caption, printed):
+    table = Table(caption, (Column("model", numeric=False),), (Row((Cell("a"),)),), (), "scores")
+    assert rf"\caption{printed}" in to_latex(table)

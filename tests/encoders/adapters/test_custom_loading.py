@@ -13,6 +13,7 @@ import torch
 from audio_compositionality.encoders.adapters.custom import ModelCodeError, weights_digest
 from audio_compositionality.encoders.adapters.custom_loading import twin_problem
 from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.check import check_model
 from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 from audio_compositionality.evaluator.results.result import ScoredModel
@@ -276,6 +277,9 @@ def test_weights_that_nothing_says_how_to_draw_are_named(write: Write, text: str
     assert re.search(words, twin_problem(model, "untrained:") or "")
     assert twin_problem(model, "shuffled:") is None
     assert load_model(f"shuffled:{spec}", device="cpu").card.id == "shuffled:Mine"
+    (warned,) = (check for check in check_model(model) if check.name == "untrained twin")
+    assert warned.status == "warn"
+    assert re.search(words, warned.value)
 
 
 def test_a_model_of_transformers_within_is_drawn_as_a_new_one_of_its_configuration(write: Write) -> None:

@@ -33,8 +33,8 @@ from audio_compositionality.tasks.registry import load_task
 ABOVE, BELOW, NOT_SHOWN, UNKNOWN = Standing
 
 MISSING = (
-    "not compared with its untrained twin (to compare, score `untrained:one`, which `run` does if your class names the "
-    'attribute of its network, `network = "net"`)'
+    "not compared with its untrained twin (to compare, score `untrained:one`, which `run` does if the class names its "
+    'network, `network = "net"`, or defines `untrained`)'
 )
 
 
