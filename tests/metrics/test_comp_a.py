@@ -281,6 +281,7 @@ HALF_MISSING[1, 2, 1] = np.nan
             NOTHING | {"similarity": HALF_MISSING},
             "item 1 has nan at caption 2, clip 1. If an item has no third caption, set",
         ),
+        (NOTHING | {"similarity": np.full((2, 2, 2), np.nan)}, "item 0 has nan at caption 0, clip 0"),
     ],
 )
 def test_refuses(changes: dict[str, Any], message: str) -> None:
