@@ -30,7 +30,7 @@ class UntrainedPesto:
             parts += [nn.Conv1d(*channels, 1) for channels in ((40, 30), (30, 30), (30, 10), (10, 3))]
         self.network = nn.ModuleList(parts)
         frequencies, times = 27.5 * 2 ** ((np.arange(BINS)[:, None] - 1) / 36), np.arange(WIDTH) - WIDTH // 2
-        # Kernels are 7 Hz wider than those of a constant Q.
+        # Kernels are 7 Hz wider than at a constant Q.
         lengths = np.ceil(16_000 / (frequencies * (2 ** (1 / 36) - 1) + 7))
         part = (times + (lengths + 1) // 2) / lengths
         windows = np.where((part >= 0) & (part < 1), np.sin(np.pi * part) ** 2, 0)
