@@ -38,10 +38,18 @@ class UntrainedYAMNet:
 
     def embed(self, waveforms: np.ndarray, sample_rate: int) -> torch.Tensor:
         """Embed clips [n, samples] as [n, 1024]; their ends are padded to whole patches, as in the model's own code."""
+        return self.embed_layers(waveforms, sample_rate)[-1]
+
+    def embed_layers(self, waveforms: np.ndarray, sample_rate: int) -> list[torch.Tensor]:
+        """Embed clips by each layer: the bands of the spectrogram, then the channels of the 27 convolutions."""
         missing = max(0, 15_600 - waveforms.shape[1]) or -(waveforms.shape[1] - 15_600) % 7680
         frames = torch.tensor(np.pad(waveforms, ((0, 0), (0, missing)))).unfold(1, 400, 160) * torch.hann_window(400)
-        patches = torch.log(torch.fft.rfft(frames, n=512).abs() @ self.filters + 0.001).unfold(1, 96, 48).mT
-        return torch.stack([self.network(clip[:, None]).mean(dim=(0, 2, 3)) for clip in patches])
+        mel = torch.log(torch.fft.rfft(frames, n=512).abs() @ self.filters + 0.001)
+        state, layers = mel.unfold(1, 96, 48).mT.flatten(0, 1)[:, None], [mel.mean(dim=1)]
+        for layer in self.network:
+            state = layer(state)
+            layers.append(state.unflatten(0, (len(mel), -1)).mean(dim=(1, 3, 4)))
+        return layers
 
 
 class YAMNet(UntrainedYAMNet):

@@ -46,6 +46,9 @@ class Embedder(Protocol):
     clips into one space. With `embed_frames(waveforms, sample_rate)`, which takes the arguments of `embed` and returns
     floating-point [n, frames, dim] and the seconds between frames, it embeds frames; see `Model.embed_frames`.
 
+    With `embed_layers(waveforms, sample_rate)`, which takes the arguments of `embed` and returns floating-point
+    [n, dim] for each layer, from 0, the input of the first block, a class can be loaded at a layer; lengths may differ.
+
     It may also have `id` (default: the name of the class), `revision` (default: a file's digest, a package's
     version, or for an object see `object_source`, each with the digest of the weights of its torch modules),
     `output_dim` (default: measured on a second of noise), ``pooling = "mean"`` if `embed` returns frames

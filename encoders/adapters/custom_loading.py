@@ -21,9 +21,11 @@ import numpy as np
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import shown
 
-from ..base import Model, ModelCard, ModelError
+from ..base import FloatArray, Model, ModelCard, ModelError
+from ..inference import inference
 from ..loading.names import describe_installed, installed_classes, is_file, split_file
 from ..loading.twins import UNTRAINED, Twin, TwinKind, untrained_card
+from ..model_encoder import Hidden, LayeredEncoder
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from . import custom
 
@@ -236,7 +238,8 @@ def load_custom(spec: str, device: torch.device | None, options: EncoderOptions,
     Args:
         spec: ``path/to/file.py:ClassName``, or the name of an entry point of an installed package.
         device: device that the user named; None if none.
-        options: must be the defaults, since the class decides how it runs.
+        options: must be the defaults, since the class decides how it runs, but for the layer of a class that has
+            ``embed_layers``.
         twin: twin to make; None for the model itself.
 
     Raises:
@@ -244,11 +247,14 @@ def load_custom(spec: str, device: torch.device | None, options: EncoderOptions,
             such twin, or options are not the defaults.
         ModelCodeError: the file or the class raises an error.
     """
-    if options != DEFAULT_OPTIONS:
+    made = None
+    if options == DEFAULT_OPTIONS.changed(layer=options.layer):
+        made = _with_card(custom.call_without_arguments(_class_of(spec), spec), spec)
+    if made is None or not (options == DEFAULT_OPTIONS or callable(getattr(made, "embed_layers", None))):
         raise ModelError(
-            f"'{spec}' runs its own code: it takes no layer, pooling, precision or compilation; set them in the code"
+            f"'{spec}' runs its own code: it takes no layer, pooling, precision or compilation; set them in the code, "
+            "or define embed_layers(waveforms, sample_rate)"
         )
-    made = _with_card(custom.call_without_arguments(_class_of(spec), spec), spec)
     if is_file(spec):
         source = custom.source_digest(split_file(spec)[0])
     else:
@@ -268,7 +274,58 @@ def load_custom(spec: str, device: torch.device | None, options: EncoderOptions,
             licence=card.licence,
         )
         model.card = untrained_card(twin_card, twin)
-    return model
+    return model if options.layer is None else CustomLayers(model, spec).at_layers([options.layer])[0]
+
+
+class CustomLayers(LayeredEncoder[FloatArray]):
+    """A user's object with ``embed_layers``, as an encoder at one of its layers; see `custom.Embedder`.
+
+    Attributes:
+        made: the object.
+    """
+
+    def __init__(self, model: Model, name: str) -> None:
+        """Embed a second of noise by all layers, for their number and lengths.
+
+        Args:
+            model: the object as a model, or as a twin.
+            name: name for messages.
+        """
+        import torch
+
+        super().__init__(model.card, num_layers=0, device=torch.device(model.device))
+        self.made, self._name = getattr(model, "made", model), name
+        noise = np.random.default_rng(0).normal(0, 0.1, (1, model.card.sample_rate)).astype(np.float32)
+        self._dims = [layer.shape[1] for layer in self._embed_layers(noise)]
+        self.num_layers = len(self._dims) - 1
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """Only to embed clips."""
+        return frozenset({"audio"})
+
+    def _dim_at(self, layer: int) -> int:
+        return self._dims[layer]
+
+    def _extract_features(self, clips: FloatArray) -> FloatArray:
+        return clips
+
+    def _embed_layers(self, clips: FloatArray) -> list[np.ndarray[Any, Any]]:
+        with inference(self.device), custom.user_code(self._name):
+            layers = self.made.embed_layers(clips, self.card.sample_rate)
+            arrays = [custom.to_array(layer, self._name) for layer in layers]
+        if not arrays or any(array.ndim != 2 or len(array) != len(clips) for array in arrays):
+            raise ModelError(
+                f"'{self._name}': embed_layers returned the shapes {[array.shape for array in arrays]}; it must return "
+                f"[{len(clips)}, dim] for each layer"
+            )
+        return arrays
+
+    def _encode_at(self, features: FloatArray, layers: Sequence[int | None]) -> list[Hidden]:
+        import torch
+
+        arrays = self._embed_layers(features)
+        return [Hidden(torch.from_numpy(arrays[layer or 0])[:, None], 1.0) for layer in layers]
 
 
 def load_object(made: Any, device: torch.device | None, options: EncoderOptions) -> Model:

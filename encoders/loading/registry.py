@@ -222,6 +222,10 @@ def load_layers(
     at_deepest = options.changed(layer=wanted[-1] if wanted else None)
     parsed = parse_name(name)
     model = _load(parsed, device, at_deepest, seed, audio_only=True)
+    if wanted is None and callable(getattr(getattr(model, "made", None), "embed_layers", None)):
+        from ..adapters.custom_loading import CustomLayers
+
+        model = CustomLayers(model, name)
     numbers = range(model.num_layers + 1) if wanted is None and isinstance(model, ModelEncoder) else wanted
     if not numbers or (wanted is None and len(numbers) == 1):
         raise ModelError(f"'{name}' has no layers to choose from")

