@@ -269,7 +269,8 @@ def draw_material(sounds: Path, seed: int = 0) -> Material:
         heard = soxr.resample(heard, rate, RATE)[: 3 * samples // 4]
         fade = min(len(heard), RATE // 100)
         heard[-fade:] *= np.linspace(1, 0, fade)
-        return heard / np.sqrt(np.mean(heard**2))
+        normalised: Floats = heard / np.sqrt(np.mean(heard**2))
+        return normalised
 
     def placed(heard: Floats) -> Floats:
         """Place a recording at a random time and level in a clip of silence."""
@@ -306,7 +307,7 @@ def draw_material(sounds: Path, seed: int = 0) -> Material:
         for n in range(count):
             heard_classes = rng.choice(len(names), 1 + n % 4, replace=False)
             indices = [of_class[one, rng.integers(per_class)] for one in heard_classes]
-            clips[f"mixture {part}"].append(sum(placed(recordings[part][index]) for index in indices))
+            clips[f"mixture {part}"].append(np.sum([placed(recordings[part][index]) for index in indices], axis=0))
             present[part][n, heard_classes] = True
             if part == "test":
                 contained[indices, n] = True
@@ -314,8 +315,9 @@ def draw_material(sounds: Path, seed: int = 0) -> Material:
     for heard in recordings["test"]:
         for _ in range(INTERFERED):
             both = placed(heard), np.resize(read(others[rng.integers(len(others))]), samples)
-            clips["interfered"].append(sum(one / np.sqrt(np.mean(one**2)) for one in both))
-    every, parts = [], {}
+            clips["interfered"].append(np.sum([one / np.sqrt(np.mean(one**2)) for one in both], axis=0))
+    every: list[Floats] = []
+    parts: dict[str, slice] = {}
     for name, some in clips.items():
         parts[name] = slice(len(every), len(every) + len(some))
         every += [clip * min(0.05 / np.sqrt(np.mean(clip**2)), 0.99 / np.abs(clip).max()) for clip in some]
@@ -358,7 +360,8 @@ def score_downstream(embeddings: Floats, material: Material) -> dict[str, float]
 
 
 def _unit(z: Floats) -> Floats:
-    return z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-12)
+    unit: Floats = z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-12)
+    return unit
 
 
 # ----- measuring
@@ -383,8 +386,9 @@ def measure(models: Sequence[Model], listed: Listed, tones: Data, words: Data, m
     batches = []
     for start in range(0, len(material.clips), 8):
         some = material.clips[start : start + 8]
-        if isinstance(models[0], LayeredEncoder):
-            batches.append(embed_layers(models, deepest(models).prepare(some, RATE)))
+        layered = [model for model in models if isinstance(model, LayeredEncoder)]
+        if layered:
+            batches.append(embed_layers(layered, deepest(layered).prepare(some, RATE)))
         else:
             batches.append([models[0].embed(some, RATE)])
     seconds = (time.process_time() - started) / len(models)

@@ -294,9 +294,10 @@ class CustomLayers(LayeredEncoder[FloatArray]):
         import torch
 
         super().__init__(model.card, num_layers=0, device=torch.device(model.device))
-        self.made, self._name = getattr(model, "made", model), name
+        self.made: Any = getattr(model, "made", model)
+        self._name = name
         noise = np.random.default_rng(0).normal(0, 0.1, (1, model.card.sample_rate)).astype(np.float32)
-        self._dims = [layer.shape[1] for layer in self._embed_layers(noise)]
+        self._dims: list[int] = [layer.shape[1] for layer in self._embed_layers(noise)]
         self.num_layers = len(self._dims) - 1
 
     @property
