@@ -46,7 +46,19 @@ WHISPERS = ("whisper-tiny.en", "whisper-base")
 SPEECH = f"{EXAMPLES / 'speech_embedding.py'}:SpeechEmbedding"
 SPEAKERS = f"{EXAMPLES / 'ge2e.py'}:GE2E"
 SOUND = (f"{EXAMPLES / 'yamnet.py'}:YAMNet", f"{EXAMPLES / 'sound_effects.py'}:AiSfx")
-EVERY = (BOX, *WHISPERS, SPEECH, SPEAKERS, *SOUND)
+MUSIC = tuple(
+    f"{EXAMPLES / name}"
+    for name in (
+        "crepe.py:Crepe",
+        "crepe.py:CrepeFull",
+        "pesto.py:Pesto",
+        "basic_pitch.py:BasicPitch",
+        "musicnn.py:Musicnn",
+        "musicnn.py:MusicnnMsd",
+    )
+)
+"""Models of pitch and music."""
+EVERY = (BOX, *WHISPERS, SPEECH, SPEAKERS, *SOUND, *MUSIC)
 """All encoders that need no Hub; `run` adds their untrained twins and the baselines."""
 
 HUB = (

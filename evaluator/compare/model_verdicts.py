@@ -96,13 +96,13 @@ class ModelVerdict:
         label: the model's.
         kind: the kind of model that the tasks need, in words: a model that also embeds texts gets two verdicts.
         tasks: the deciding tasks: `TaskInfo.is_headline`, or all where none is.
-        beside: the other tasks, reported beside these.
+        others: the other tasks, which are reported with them.
     """
 
     label: str
     kind: str
     tasks: tuple[TaskVerdict, ...]
-    beside: tuple[TaskVerdict, ...] = ()
+    others: tuple[TaskVerdict, ...] = ()
 
     @property
     def standing(self) -> Standing:
@@ -142,15 +142,15 @@ class ModelVerdict:
     @property
     def unread(self) -> tuple[str, ...]:
         """For each task with a majority of answers that name no option, refusals included: their share, in words."""
-        return tuple(f"{task.unread} ({task.info.title})" for task in (*self.tasks, *self.beside) if task.unread)
+        return tuple(f"{task.unread} ({task.info.title})" for task in (*self.tasks, *self.others) if task.unread)
 
     @property
     def titled(self) -> tuple[tuple[str, TaskVerdict], ...]:
         """The deciding tasks and the others, each with its title: with its data if the two differ in these."""
-        every = (*self.tasks, *self.beside)
+        every = (*self.tasks, *self.others)
         comparisons = [task.comparison for task in every if task.comparison is not None]
         titles = _titles(every)
-        if self.beside and len({one.data_name for one in comparisons}) > 1:
+        if self.others and len({one.data_name for one in comparisons}) > 1:
             titles = [_title_on_data(one) for one in comparisons]
         return tuple(zip(titles, every, strict=True))
 
@@ -293,7 +293,7 @@ class Verdicts:
 
     def standing(self, label: str, comparison: Comparison) -> Standing | None:
         """The standing of a model in the task of a comparison; None where it is not judged."""
-        tasks = (task for model in self.models if model.label == label for task in (*model.tasks, *model.beside))
+        tasks = (task for model in self.models if model.label == label for task in (*model.tasks, *model.others))
         return next((task.standing for task in tasks if task.comparison is comparison), None)
 
     @property
@@ -316,10 +316,19 @@ class Verdicts:
         for label, verdicts in by_label.items():
             ours = f" ({OF_OUR_DATA})" if verdicts[0].is_ours else ""
             text.append(f"{shortened(label, LONGEST_NAME)}{ours}")
+            told = set[str]()
             for model in verdicts:
                 text.append(f"  Tasks for {model.kind}: {model.word.upper()}")
-                for title, task in model.titled:
-                    text.append(f"    {title}: {task_phrase(task)}")
+                for place, (title, task) in enumerate(model.titled):
+                    if place == len(model.tasks):
+                        text.append("    Other tasks, which do not affect this outcome:")
+                    phrase = task_phrase(task)
+                    # How to get a missing result is said once for each model.
+                    ways = {row.way for row in task.rows if row.is_missing}
+                    for way in ways & told:
+                        phrase = phrase.replace(f" ({way})", "")
+                    told |= ways
+                    text.append(f"    {title}: {phrase}")
                     compared = [rows for rows in task.baselines.values() if not deciding_row(rows).is_missing]
                     if not with_differences or task.unread or task.is_same_as_twin:
                         continue
@@ -338,7 +347,7 @@ class Verdicts:
         records = []
         for model in self.models:
             sentence = f"{model.label}: {model.sentence}"
-            for task in (*model.tasks, *model.beside):
+            for task in (*model.tasks, *model.others):
                 for name, rows in task.baselines.items():
                     standing, row = baseline_standing(rows), deciding_row(rows)
                     record = {
@@ -411,8 +420,8 @@ def verdicts_of(comparisons: Sequence[Comparison]) -> Verdicts:
                 for task in tasks
                 if task.info.is_headline and task.comparison is not None and not is_preset(task.comparison.dataset)
             ]
-            beside = [task for task in tasks if not any(task is one for one in deciding)]
-            models.append(ModelVerdict(label, kind, tuple(deciding or tasks), tuple(beside if deciding else ())))
+            others = [task for task in tasks if not any(task is one for one in deciding)]
+            models.append(ModelVerdict(label, kind, tuple(deciding or tasks), tuple(others if deciding else ())))
     return Verdicts(tuple(comparisons), tuple(models))
 
 

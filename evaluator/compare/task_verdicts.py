@@ -100,6 +100,7 @@ class VerdictRow:
         p: of the paired test, corrected.
         outcome: without figures; of a missing baseline the missing result and the way to get it.
         is_missing: whether there is no result of the baseline.
+        way: how to get the missing result, in words, as in the outcome.
         decides: whether the standing against the baseline depends on it; other trusted measures are reported with it.
         is_same: whether both sides have the same score in every sample.
     """
@@ -117,6 +118,7 @@ class VerdictRow:
     p: float | None = None
     outcome: str
     is_missing: bool = False
+    way: str = ""
     decides: bool = True
     is_same: bool = False
 
@@ -311,6 +313,7 @@ def missing_row(model: str, info: TaskInfo, baseline: str, way: str, named: str 
         standing=Standing.UNKNOWN,
         outcome=f"not compared with {named or words} ({way})",
         is_missing=True,
+        way=way,
     )
 
 

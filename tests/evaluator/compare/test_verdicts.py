@@ -159,20 +159,26 @@ def of_a_headline(comparison):
     return of_another_task(comparison, title="the headline", is_headline=True)
 
 
-def test_a_headline_decides_and_the_others_are_told_beside(compared):
+def test_a_headline_decides_and_the_others_are_named_with_it(compared):
     low = compared(one=scores(0.1, seed=1), untrained_one=scores(0.3, seed=2))
     (before,) = verdicts_of([low]).models
-    assert before.beside == ()
+    assert before.others == ()
     headline = of_a_headline(low)
     (model,) = verdicts_of([low, headline]).models
     assert [task.comparison.info.title for task in model.tasks] == ["the headline"]
     assert model.sentence.startswith("Below a baseline. The headline and A-COAT: ".replace("The", "the"))
     assert "; worse than its untrained twin; " in model.sentence
     assert model.standing is before.standing is BELOW
+    *_, deciding, note, other = verdicts_of([low, headline]).text.splitlines()
+    assert note == "    Other tasks, which do not affect this outcome:"
+    assert other.startswith("    A-COAT: ")
+    # How to get a missing result is said once.
+    assert "to compare, score log-mel" in deciding
+    assert "to compare, score log-mel" not in other
     (model,) = verdicts_of([low, replace(headline, data_name="birds")]).models
     assert "the headline on birds and A-COAT on mini: " in model.sentence
     (model,) = verdicts_of([low, replace(headline, dataset="mini")]).models
-    assert model.beside == ()
+    assert model.others == ()
 
 
 LOG_MEL, MODULATION = "log-mel-statistics", "modulation-statistics"
