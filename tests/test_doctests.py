@@ -13,7 +13,12 @@ from audio_compositionality.metrics import list_metrics
 from .test_architecture import OPTIONAL, ROOT, modules
 
 
-@pytest.mark.parametrize("name", sorted(name for name, path in modules().items() if ">>>" in path.read_text("utf-8")))
+EXAMPLE = re.compile(r"^ *>>> ", re.M)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name, path in modules().items() if EXAMPLE.search(path.read_text("utf-8")))
+)
 def test_examples_are_right(name: str):
     try:
         module = importlib.import_module(name)
