@@ -12,7 +12,6 @@ from audio_compositionality.metrics import list_metrics
 
 from .test_architecture import OPTIONAL, ROOT, modules
 
-
 EXAMPLE = re.compile(r"^ *>>> ", re.M)
 
 
