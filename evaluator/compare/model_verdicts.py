@@ -323,7 +323,7 @@ class Verdicts:
                     if place == len(model.tasks):
                         text.append("    Other tasks, which do not affect this outcome:")
                     phrase = task_phrase(task)
-                    # How to get a missing result is said once for each model.
+                    # The way to a missing result stands once for each model.
                     ways = {row.way for row in task.rows if row.is_missing}
                     for way in ways & told:
                         phrase = phrase.replace(f" ({way})", "")

@@ -81,7 +81,7 @@ PASSING: dict[str, Fault] = {
 """Faults after which the same request may succeed, before and after it has taken effect."""
 
 FEW = ("429", "dropped before", "ended after")
-"""Those that are enough for a request that changes nothing: an error, and both ways in which a connection ends."""
+"""Those that differ: an error, and both ways in which a connection ends."""
 
 CHANGES = ("create", "upload", "verify", "commit", "comment", "close")
 """Steps that take effect on the Hub, so that a lost answer leaves open whether they have."""
