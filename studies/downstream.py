@@ -40,6 +40,7 @@ from audio_compositionality.evaluator.figures.style import figure_style, figure_
 from audio_compositionality.evaluator.run.embeddings import embed_at_layers
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.metrics.arrays import unit_rows
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import write_together, write_whole
 from audio_compositionality.support.table import Column, Table, rows_of, to_markdown
@@ -328,8 +329,8 @@ def draw_material(sounds: Path, seed: int = 0) -> Material:
 def score_downstream(embeddings: Floats, material: Material) -> dict[str, float]:
     """Return the number of each downstream task, and of single recordings without interference (``single``).
 
-    Embeddings are standardised by those that the task learns from: the mixtures of ``train``, the single recordings of
-    ``train``, or for retrieval the mixtures among which it searches.
+    Embeddings are standardised with the means and deviations of the clips from which the task learns: the mixtures of
+    ``train``, the single recordings of ``train``, or for retrieval the mixtures among which it searches.
     """
 
     def standardised(fitted: str, *others: str) -> list[Floats]:
@@ -342,12 +343,12 @@ def score_downstream(embeddings: Floats, material: Material) -> dict[str, float]
     counts = RidgeCV(penalties).fit(train, present["train"].sum(axis=1)).predict(test)
     # A constant prediction has no rank correlation.
     counted = float(spearmanr(counts, present["test"].sum(axis=1)).statistic) if np.ptp(counts) > 0 else 0.0
-    support, clean, interfered = map(_unit, standardised("single train", "single test", "interfered"))
+    support, clean, interfered = map(unit_rows, standardised("single train", "single test", "interfered"))
     labels = np.arange(present["test"].shape[1])
-    means = _unit(np.stack([support[material.classes["train"] == label].mean(axis=0) for label in labels]))
+    means = unit_rows(np.stack([support[material.classes["train"] == label].mean(axis=0) for label in labels]))
     named = [(z @ means.T).argmax(axis=1) for z in (clean, interfered)]
     right = [float(np.mean(n == np.repeat(material.classes["test"], len(n) // len(clean)))) for n in named]
-    gallery, queries = map(_unit, standardised("mixture test", "single test"))
+    gallery, queries = map(unit_rows, standardised("mixture test", "single test"))
     is_asked = material.contained.any(axis=1)
     found = map(average_precision_score, material.contained[is_asked], (queries @ gallery.T)[is_asked])
     return {
@@ -357,11 +358,6 @@ def score_downstream(embeddings: Floats, material: Material) -> dict[str, float]
         "retrieval": float(np.mean(list(found))),
         "single": right[0],
     }
-
-
-def _unit(z: Floats) -> Floats:
-    unit: Floats = z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-12)
-    return unit
 
 
 # ----- measuring
@@ -416,7 +412,7 @@ def measure(models: Sequence[Model], listed: Listed, tones: Data, words: Data, m
 
 
 def measure_all(out: Path, weights: Mapping[str, str]) -> None:
-    """Measure all models that have no files yet; name those that cannot be loaded."""
+    """Measure all models that have no files yet, and print the names of models that cannot be loaded."""
     sounds = out / "sounds"
     for name in ("words", *CLASSES):
         make(name, sounds / name)

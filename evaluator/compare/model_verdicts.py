@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -178,8 +178,11 @@ def tasks_sentence(titled: Sequence[tuple[str, TaskVerdict]]) -> str:
     )
 
 
-def task_phrase(task: TaskVerdict) -> str:
-    """How a model compares with the baselines of one task, in words; see the rules of this module."""
+def task_phrase(task: TaskVerdict, told: Container[str] = ()) -> str:
+    """How a model compares with the baselines of one task, in words; see the rules of this module.
+
+    `told` are the ways to missing results that are left out, since they were printed before.
+    """
     if task.unread:
         return f"not judged, since most answers name no option ({task.unread})"
     if task.standing is Standing.UNKNOWN and task.refuses:
@@ -204,7 +207,7 @@ def task_phrase(task: TaskVerdict) -> str:
             elif standing is Standing.BELOW:
                 worse.append(reference)
             elif standing is Standing.UNKNOWN:
-                unknown.append(row.outcome)
+                unknown.append(row.outcome.removesuffix(f" ({row.way})") if row.way in told else row.outcome)
             elif row.p is None or row.p > SIGNIFICANT:
                 alike.append(reference)
             else:
@@ -322,13 +325,8 @@ class Verdicts:
                 for place, (title, task) in enumerate(model.titled):
                     if place == len(model.tasks):
                         text.append("    Other tasks, which do not affect this outcome:")
-                    phrase = task_phrase(task)
-                    # The way to a missing result stands once for each model.
-                    ways = {row.way for row in task.rows if row.is_missing}
-                    for way in ways & told:
-                        phrase = phrase.replace(f" ({way})", "")
-                    told |= ways
-                    text.append(f"    {title}: {phrase}")
+                    text.append(f"    {title}: {task_phrase(task, told)}")
+                    told.update(row.way for row in task.rows if row.is_missing)
                     compared = [rows for rows in task.baselines.values() if not deciding_row(rows).is_missing]
                     if not with_differences or task.unread or task.is_same_as_twin:
                         continue

@@ -352,8 +352,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def compact_letters(means: ArrayLike, tests: PairedTests) -> list[str] | None:
-    """Return the letters of each column: columns that share a letter are not distinguishable, those that share none
-    are.
+    """Return the letters of each column: two columns share a letter if and only if they are not distinguishable.
 
     The compact letter display of Piepho 2004, "An algorithm for a letter-based representation of all-pairwise
     comparisons": a letter is a largest set in which no test is significant. Letters go from the highest mean down, a
