@@ -160,17 +160,25 @@ def _tell_costs(
     processes: Processes,
 ) -> None:
     """Print what a run would score, download, ask and write."""
+    from audio_compositionality.encoders.base import ModelError
     from audio_compositionality.evaluator.run.planning import costs_of_plan, plan_table
 
     there = {one.name: one.loaded for one in given if one.loaded}
+    left_out = []
 
     def load(name: str) -> Sequence[Model]:
         if name in there:
             return there[name]
         settings = _as_they_are(request) if name in plan.baselines else request.model
-        return scoring.loaded_models([name], settings, options.device, processes)
+        try:
+            return scoring.loaded_models([name], settings, options.device, processes)
+        except ModelError as error:
+            # As `_controls`: a twin that cannot be made does not end a run.
+            data_options.note(f"{name} is left out: {error}")
+            left_out.append(name)
+            return ()
 
-    costs = costs_of_plan(plan, data, load)
+    costs = [one for one in costs_of_plan(plan, data, load) if one.name not in left_out]
     print_table(plan_table(costs))
     print()
     print(f"Would score {', '.join(task.info.name for task in plan.tasks)}.")

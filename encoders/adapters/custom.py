@@ -289,6 +289,9 @@ def wrap(module: object, *, sample_rate: int, pooling: str | None = None) -> Wra
     """Wrap a bare torch module as an encoder, for `load_model` and `evaluate`, or to return from a function in a file,
     which is then loaded as ``path/to/file.py:function``.
 
+    Its untrained twin draws new weights by the ``reset_parameters()`` of the module's layers. A module with a layer
+    that lacks this method needs a class of its own with ``def untrained(self)`` instead of `wrap`.
+
     Args:
         module: its ``forward`` takes clips, float32 [batch, samples] at `sample_rate` on the module's device, and
             returns [batch, dim] or [batch, frames, dim].

@@ -208,7 +208,7 @@ def _newest_sources(loaded: list[tuple[Path, Result, SampleTable]]) -> list[tupl
             again = f"; score {shown(missing)} again with `evaluate FILE.py:CLASS --tasks {','.join(missing)}`"
             warnings.warn(
                 f"{counted(len(paths), 'result')} of earlier versions of the file of {name} left out"
-                f"{again if missing else ''}. Another model of this name needs an `id` of its own",
+                f"{again if missing else ''}. To compare two versions of a class, give each another `id`",
                 stacklevel=3,
             )
             older += paths

@@ -173,9 +173,7 @@ def tasks_sentence(titled: Sequence[tuple[str, TaskVerdict]]) -> str:
     groups: dict[str, list[str]] = {}
     for title, task in titled:
         groups.setdefault(task_phrase(task), []).append(title)
-    return " ".join(
-        f"{listed(titles)}: {phrase}{'' if phrase.endswith('?') else '.'}" for phrase, titles in groups.items()
-    )
+    return " ".join(f"{listed(titles)}: {phrase}." for phrase, titles in groups.items())
 
 
 def task_phrase(task: TaskVerdict, told: Container[str] = ()) -> str:
@@ -189,7 +187,11 @@ def task_phrase(task: TaskVerdict, told: Container[str] = ()) -> str:
         return "not judged, since the model refuses all clips without the right sound; listening is not shown"
     if task.is_same_as_twin:
         twin = task.baselines[TWIN][0].words
-        doubt = "were trained weights loaded?" if "untrained" in twin else "no evidence that it uses the sound"
+        doubt = (
+            "its trained weights were not loaded, or this output uses none"
+            if "untrained" in twin
+            else "no evidence that it uses the sound"
+        )
         return f"identical to {twin} on every sample: {doubt}"
     better, alike, barely, mixed, worse, unknown = (list[str]() for _ in range(6))
     for name, rows in task.baselines.items():

@@ -55,7 +55,12 @@ def headline_table(results: Sequence[Result]) -> Table:
         column = measure_column(info.measure(info.ranks_by))
         is_named = info.title.startswith(column.heading)
         columns.append(replace(column, heading=info.title if is_named else f"{info.title}, {column.heading}"))
+    decides = [info for info in infos.values() if info.judge.name != info.ranks_by]
     remarks = [
+        f"{info.title}: the verdict compares {info.judge.heading}, not {info.measure(info.ranks_by).heading}."
+        for info in decides
+    ]
+    remarks += [
         sentence
         for name, info in infos.items()
         for sentence in remark_sentences([(one.model.id, one) for one in results if one.task == name], info)

@@ -324,8 +324,6 @@ def _environment() -> jinja2.Environment:
         intervals=lambda text: _unbroken_in(
             text, r"(\[[^\]]*\]|\b95% CI \S+ to [^\s;)]+|\badjusted p [=<] [^\s;).]+(?:\.\d+)?|\bp [=<] \S+)"
         ),
-        # p values are for whoever opens the details.
-        without_p=lambda text: re.sub(r" \(adjusted p [=<] [\d.]+\)|; adjusted p [=<] [\d.]+", "", text),
         # A label of the data, a hyphen before a number as a minus sign.
         with_minus=lambda text: re.sub(r"(?<![\w.\-])-(?=\d)", "−", text),
         latex=lambda table: _lines(to_latex(table)),

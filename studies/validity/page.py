@@ -22,11 +22,11 @@ _VERSIONS = ("audio-compositionality", "numpy", "scipy", "torch")
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page: a heading with its level, paragraphs of Markdown, and a table."""
+    """A section of the page: a heading with its level, paragraphs of Markdown, and tables."""
 
     title: str
     text: tuple[str, ...]
-    table: Table | None = None
+    tables: tuple[Table, ...] = ()
     level: int = 2
 
 
@@ -36,14 +36,16 @@ def all_hold(parts: Sequence[Part]) -> bool:
 
 
 def findings(parts: Sequence[Part]) -> tuple[str, ...]:
-    """Return a sentence of Markdown for each check that fails and need not hold."""
-    default = page_texts("page.yaml")["findings"]["default"]
-    return tuple(
-        check.finding.strip() or default.format(part=part.name, **vars(check))
-        for part in parts
-        for check in part.checks
-        if not check.holds and not check.claimed
-    )
+    """Return a line of Markdown for each check that fails, need not hold and has a sentence of its own, and one line
+    for all others of a part."""
+    texts = page_texts("page.yaml")["findings"]
+    lines = []
+    for part in parts:
+        failed = [check for check in part.checks if not check.holds and not check.claimed]
+        lines += [check.finding.strip() for check in failed if check.finding]
+        if others := [texts["check"].format(**vars(check)) for check in failed if not check.finding]:
+            lines.append(texts["others"].format(part=part.name, checks="; ".join(others)))
+    return tuple(lines)
 
 
 def sections(parts: Sequence[Part]) -> Iterator[Section]:
@@ -55,9 +57,10 @@ def sections(parts: Sequence[Part]) -> Iterator[Section]:
         held = [check.holds for check in part.checks if check.claimed]
         if held:
             rows.append((part.name, str(sum(held)), str(len(held))))
-    summary = texts["summary"]["holds" if all_hold(parts) else "fails"].format(findings=len(found))
-    caption = "What must hold"
-    yield Section(texts["summary"]["title"], (summary,), _table(caption, (caption.lower(), "holds", "of"), rows))
+    missed = sum(not check.holds and not check.claimed for part in parts for check in part.checks)
+    summary = texts["summary"]["holds" if all_hold(parts) else "fails"].format(missed=missed)
+    held = _table("Checks that must hold", ("part", "holds", "of"), rows)
+    yield Section(texts["summary"]["title"], (summary,), (held,))
     bullets = "\n".join(f"- {sentence}" for sentence in found)
     of_findings = texts["findings"]
     yield Section(of_findings["title"], (of_findings["text"], bullets) if found else (of_findings["none"],))
@@ -68,7 +71,7 @@ def sections(parts: Sequence[Part]) -> Iterator[Section]:
                 (f"{level:g}", *(number_text(values[k]) for values in part.dial.scores.values()))
                 for k, level in enumerate(part.dial.levels)
             ]
-            tables.append(_table(part.title, (part.dial.level, *part.dial.scores), levels))
+            tables.append(_table("Scores along the dial", (part.dial.level, *part.dial.scores), levels))
         if part.checks:
             of_checks = [
                 (
@@ -80,11 +83,9 @@ def sections(parts: Sequence[Part]) -> Iterator[Section]:
                 )
                 for check in part.checks
             ]
-            caption = f"{part.title}: what is expected" if tables else part.title
-            tables.append(_table(caption, ("what", "score", "expected", "measured", "holds"), of_checks))
-        yield Section(part.title, (part.text,), tables[0] if tables else None, part.level)
-        for table in tables[1:]:
-            yield Section(table.caption, (), table, part.level + 1)
+            columns = ("encoder or data", "score", "expected", "measured", "holds")
+            tables.append(_table("Expected and measured", columns, of_checks))
+        yield Section(part.title, (part.text,), tuple(tables), part.level)
 
 
 def _table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
@@ -108,15 +109,13 @@ def print_page(parts: Sequence[Part]) -> None:
         console.print(Text(section.title, style="bold"))
         for paragraph in section.text:
             console.print(Padding(Markdown(paragraph), (0, 0, 1, 0)))
-        table = section.table
-        if table is None:
-            continue
-        width = len(table.columns)
-        middle = (width + 1) // 2
-        halves = [range(width)] if width <= WIDEST else [range(middle), (0, *range(middle, width))]
-        for half in halves:
-            rows = tuple(Row(tuple(row.cells[place] for place in half)) for row in table.rows)
-            print_table(replace(table, columns=tuple(table.columns[place] for place in half), rows=rows))
+        for table in section.tables:
+            width = len(table.columns)
+            middle = (width + 1) // 2
+            halves = [range(width)] if width <= WIDEST else [range(middle), (0, *range(middle, width))]
+            for half in halves:
+                rows = tuple(Row(tuple(row.cells[place] for place in half)) for row in table.rows)
+                print_table(replace(table, columns=tuple(table.columns[place] for place in half), rows=rows))
 
 
 def markdown(parts: Sequence[Part], command: str, seed: int) -> str:
@@ -130,6 +129,5 @@ def markdown(parts: Sequence[Part], command: str, seed: int) -> str:
     blocks: list[str] = []
     for section in sections(parts):
         blocks += [f"{'#' * section.level} {section.title}", *section.text, *(made if section.level == 1 else ())]
-        if section.table is not None:
-            blocks.append(to_markdown(section.table).rstrip())
+        blocks += [to_markdown(table).rstrip() for table in section.tables]
     return "\n\n".join(blocks) + "\n"

@@ -71,6 +71,13 @@ def test_no_server_is_asked(run, tmp_path, capsys):
     assert "endpoint:m@http://localhost:9/v1" in capsys.readouterr().out
 
 
+def test_a_dry_run_leaves_out_a_twin_that_cannot_be_made(mine, folder, run, tmp_path, capsys):
+    assert run("run", f"{mine}:NoTwin", "--data", folder, "--dry-run", "--out", tmp_path / "x") == 0
+    printed = capsys.readouterr()
+    assert f"untrained:{mine}:NoTwin is left out" in printed.err
+    assert f"untrained:{mine}:NoTwin" not in printed.out
+
+
 @pytest.mark.slow
 def test_a_twin_that_cannot_be_made_is_left_out_with_a_note(mine, folder, run, tmp_path, capsys):
     words = ("--data", folder, "--tasks", "a_coat", "--out", tmp_path / "results")
