@@ -222,7 +222,8 @@ def test_the_sentence_about_one_model(cases):
         (
             {"one": 0.5, "twin": 0.5},
             "Not shown",
-            "identical to its untrained twin on every sample: its trained weights were not loaded",
+            "identical to its untrained twin on every sample: its trained weights were not loaded, or this output "
+            "uses none",
         ),
         (
             {"twin": None},
