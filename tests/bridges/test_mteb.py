@@ -35,6 +35,7 @@ def scores_of(results):
     return {"scores": {"test": [{"main_score": 0.5, KEPT: json.dumps(kept)}]}}
 
 
+@pytest.mark.slow
 def test_results_of_mteb_come_back_as_ours(results, tmp_path):
     content = json.loads(json.dumps(scores_of(results)))
     read = from_mteb(content, tmp_path)

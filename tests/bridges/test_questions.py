@@ -41,6 +41,7 @@ def answers_of(posed):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("orders", [1, "cyclic"])
 @pytest.mark.parametrize("control", ["", "without-audio", "shuffled-audio:", "other-audio"])
 def test_scores_are_those_of_our_own_run(table, control, orders):

@@ -52,6 +52,7 @@ def test_push_leaderboard_adds_results_that_are_given(calls, run, capsys, tmp_pa
     assert capsys.readouterr().out == "done: push_leaderboard\ndone: submit_results\n"
 
 
+@pytest.mark.slow
 def test_what_can_be_submitted_is_told_without_a_network(run, refused, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = ("random", "reversed-audio:random", "shuffled-audio:random")

@@ -31,6 +31,7 @@ def evaluated(run, tmp_path, *words):
     return {path.stem: load_result(path)[0] for path in (tmp_path / "results").rglob("*.json")}
 
 
+@pytest.mark.slow
 def test_captions_labels_and_prompts_are_built(tmp_path, run):
     lines = ["file_name,kind,said_1,said_2"]
     for number, kind in enumerate(("dog;rain", "rain", "wind", "dog")):

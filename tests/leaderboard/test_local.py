@@ -16,6 +16,7 @@ from audio_compositionality.leaderboard.callbacks import PageCallbacks
 from audio_compositionality.tasks.registry import load_task
 
 
+@pytest.mark.slow
 def test_results_in_a_folder_are_a_board_without_links_to_the_hub(tmp_path, monkeypatch):
     options = RunOptions(out=tmp_path / "results", cache=tmp_path / "store", progress=False)
     models = [load_model(name, seed=0) for name in ("random", "log-mel-statistics")]

@@ -175,6 +175,7 @@ SOUNDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("voice", "note", "velocity", "sample_rate"), SOUNDS)
 def test_like_the_reference(voice, note, velocity, sample_rate):
     expected = reference(VOICES[voice], note, velocity, sample_rate)

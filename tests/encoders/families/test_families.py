@@ -289,6 +289,7 @@ def cases() -> list[Any]:
     return every
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "seconds", "layer"), cases())
 def test_frames_and_poolings_are_those_of_transformers(
     family: str, seconds: float, layer: int | None, saved: Saved

@@ -576,6 +576,7 @@ def toy_page(tmp_path_factory, write_results, registered_toy, tiny_data):
     return page
 
 
+@pytest.mark.slow
 def test_a_new_task_is_on_the_page_and_its_figures_in_the_folder(toy_page):
     headings = toy_page.tables()["Toy score on tiny, n = 2"][0]
     assert headings == ["model", "toy", "shine", "squeak", "groups", "wheels"]
