@@ -34,7 +34,7 @@ from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.encoders.base import Model
-from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.loading.registry import load_layers, load_model
 from audio_compositionality.encoders.model_encoder import LayeredEncoder, deepest, embed_layers
 from audio_compositionality.evaluator.figures.style import figure_style, figure_svg
 from audio_compositionality.evaluator.run.embeddings import embed_at_layers
@@ -438,7 +438,8 @@ def measure_all(out: Path, weights: Mapping[str, str]) -> None:
             name = f"{name}={folder}"
         try:
             model = load_model(name, seed=listed.seed)
-            layers = model.at_layers(range(model.num_layers + 1)) if isinstance(model, LayeredEncoder) else [model]
+            has_layers = isinstance(model, LayeredEncoder) or hasattr(getattr(model, "made", None), "embed_layers")
+            layers = load_layers(name, seed=listed.seed) if has_layers else [model]
             measure(layers, listed, tones, words, material, out)
         except (AudioCompositionalityError, ImportError) as error:
             print(f"{told}, left out: {error}", flush=True)
