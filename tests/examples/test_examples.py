@@ -47,6 +47,9 @@ CLASSES = {
 OF_TEXT = "words_and_bands.py"
 """The example of `embed_text`, which needs no package; `tests/encoders/adapters/test_custom.py` runs it."""
 
+OF_SPECTRA = "mel_means.py"
+"""The example of three mean spectra."""
+
 OF_SOUNDS = "own_detector.py"
 """The example of a detector that answers, which needs no package either."""
 
@@ -84,8 +87,8 @@ def embedder(file: str, number: int) -> Any:
 
 def test_each_file_is_known_here_and_in_the_readme() -> None:
     readme = (FOLDER / "README.md").read_text("utf-8")
-    assert [path.name for path in FILES] == sorted((*CLASSES, OF_TEXT, OF_SOUNDS, OF_VOICES))
-    for name in (OF_TEXT, OF_SOUNDS, OF_VOICES):
+    assert [path.name for path in FILES] == sorted((*CLASSES, OF_TEXT, OF_SPECTRA, OF_SOUNDS, OF_VOICES))
+    for name in (OF_TEXT, OF_SPECTRA, OF_SOUNDS, OF_VOICES):
         assert f"[`{name}`]({name})" in readme
     for file, (trained, untrained, _) in CLASSES.items():
         assert f"[`{file}`]({file}) | `{trained}`" in readme
