@@ -119,8 +119,8 @@ class Recipe(Generic[AnySpec]):
         return DrawnRendering.of_recipe(self, spec)
 
     def sample_rate(self, spec: AnySpec) -> int | None:
-        """Return the sample rate of every clip in Hz, from the spec or its sounds (``clip_rate``); None if clips "
-        "differ."""
+        """Return the sample rate of every clip in Hz, from the spec or its sounds (``clip_rate``); None if clips
+        differ."""
         rate: int | None = getattr(spec, "clip_rate", getattr(spec, "sample_rate", None))
         return rate
 

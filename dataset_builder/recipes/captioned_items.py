@@ -158,8 +158,8 @@ def draw_sounds(
     seconds: Sequence[float],
     rng: np.random.Generator,
 ) -> tuple[int, ...] | None:
-    """Draw a sound with random words for each name, long enough to be heard twice in its time; None if a name has "
-    "none."""
+    """Draw a sound with random words for each name, long enough to be heard twice in its time; None if a name has
+    none."""
     sounds = []
     for name, of_sound in zip(names, seconds, strict=True):
         words = palette.draw_words(split, name, mentioned, rng)
@@ -189,8 +189,8 @@ def draw_named(
 
 
 def none_left(setting: str, value: int, number: int, spec: CaptionedSpec) -> InputError | DatasetError:
-    """Return the error for more items or rows than sounds permit: too few recordings, or unsuitable settings of "
-    "tones."""
+    """Return the error for more items or rows than sounds permit: too few recordings, or unsuitable settings of
+    tones."""
     text = f"{setting} is {value:,}, but after {number:,} no sounds are left that were not used together before"
     if spec.is_of_tones:
         return InputError(f"{text}. Make {setting} at most {number:,}, or num_classes (now {spec.num_classes}) larger")

@@ -49,8 +49,8 @@ class _Order(ItemRecipe[OrderSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, OrderSpec]:
-        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no "
-        "such clips."""
+        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no
+        such clips."""
         mini, full = OrderSpec(items=100), OrderSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 

@@ -229,8 +229,8 @@ class TimedRow:
     fade: int
 
     def heard(self, event: Event) -> tuple[int, int]:
-        """Return the first sample of an event that counts, and the one after the last: half of each crossfade "
-        "counts."""
+        """Return the first sample of an event that counts, and the one after the last: half of each crossfade
+        counts."""
         return event.start + self.fade // 2, event.stop - self.fade // 2
 
 
@@ -310,8 +310,8 @@ def _own_length(tree: Expression, lengths: Mapping[Leaf, int], joint: int) -> in
 
 
 def _part(entry: int, most: int, shortest: int, sounds: EventSounds, rng: np.random.Generator) -> Event:
-    """Return a sound alone: a loop fills its share; for a sound longer than its share, an excerpt that is not too "
-    "soft."""
+    """Return a sound alone: a loop fills its share; for a sound longer than its share, an excerpt that is not too
+    soft."""
     length = sounds.length(entry)
     if length is None:
         return Event(entry, 0, most)
@@ -451,8 +451,8 @@ class Palette:
         return novel_pairs(self.noun(name) for of_split in self.by_split.values() for name in of_split)
 
     def subset(self, names: Sequence[str]) -> str:
-        """Return ``seen`` if two names can occur together in training, "
-        "``novel`` if not, and "" if they are of one kind."""
+        """Return ``seen`` if two names can occur together in training,
+        ``novel`` if not, and "" if they are of one kind."""
         if not self.can_meet(names):
             return ""
         return SUBSETS[frozenset(map(self.noun, names)) in self.novel]
@@ -463,8 +463,8 @@ class Palette:
         return len(kinds) == len(names)
 
     def pairs(self, split: str) -> Mapping[str, list[tuple[str, str]]]:
-        """Return the pairs of names of a split that may occur together, by subset; no novel pairs in the "
-        "validation split."""
+        """Return the pairs of names of a split that may occur together, by subset; no novel pairs in the
+        validation split."""
         by_subset: dict[str, list[tuple[str, str]]] = {subset: [] for subset in subsets_of(split)}
         for pair in combinations(self.by_split[split], 2):
             subset = self.subset(pair)
@@ -588,8 +588,8 @@ class Palette:
 
 
 def subsets_of(split: str) -> tuple[str, ...]:
-    """Return the subsets of items of a split; the validation split, with which training selects models, has no "
-    "novel pair."""
+    """Return the subsets of items of a split; the validation split, with which training selects models, has no
+    novel pair."""
     return SUBSETS if split == "test" else SUBSETS[:1]
 
 

@@ -261,8 +261,8 @@ class EventSounds:
 
     @cached_property
     def _spans(self) -> Callable[[int, int, float, int, float], Activity]:
-        """Return a cached function for an event's audible spans from its start, with gaps: clips of a row share "
-        "events."""
+        """Return a cached function for an event's audible spans from its start, with gaps: clips of a row share
+        events."""
 
         def spans(entry: int, length: int, gain: float, offset: int, behind: float) -> Activity:
             mask = self.heard(Event(entry, 0, length, gain, offset), behind)
@@ -294,8 +294,8 @@ class EventSounds:
 
     @cached_property
     def _cycle(self) -> Callable[[int], _Cycle]:
-        """Return a function from an entry to its cycle, cached: clips are mixed on several threads, mostly row by "
-        "row."""
+        """Return a function from an entry to its cycle, cached: clips are mixed on several threads, mostly row by
+        row."""
         return lru_cache(maxsize=_KEPT)(self._read)
 
     def _read(self, entry: int) -> _Cycle:

@@ -154,8 +154,8 @@ class SoundPool:
                     yield (first, second)
 
     def best_pair(self, *, unrelated: bool) -> tuple[int, tuple[str, str] | None]:
-        """Return the largest number of labels shared by two different conditions, and these conditions; None "
-        "without two."""
+        """Return the largest number of labels shared by two different conditions, and these conditions; None
+        without two."""
         conditions, table = self._shared
         best: tuple[int, tuple[str, str] | None] = (-1, None)
         for place, first in enumerate(conditions):

@@ -330,8 +330,8 @@ def amplitude_envelope(
 
 @njit(cache=True, nogil=True)
 def _next_stage(stage: int, level: float, targets: _Stages, holds: _Holds) -> tuple[int, bool, bool, int]:
-    """Return the stage after ``stage``: its index, whether it moves, whether upwards, and for how many blocks it "
-    "holds."""
+    """Return the stage after ``stage``: its index, whether it moves, whether upwards, and for how many blocks it
+    holds."""
     stage += 1
     if stage > 2:
         return stage, False, False, 0
@@ -385,8 +385,8 @@ def depth_of(value: int) -> int:
 
 
 def pitch_envelope(voice: Voice, blocks: int, key_up: int, sample_rate: int) -> NDArray[np.float64]:
-    """Return the octaves [blocks] by which the pitch envelope shifts the pitch; ``key_up``: the block of the "
-    "release."""
+    """Return the octaves [blocks] by which the pitch envelope shifts the pitch; ``key_up``: the block of the
+    release."""
     unit = PITCH_RATE_UNIT * BLOCK / sample_rate
     levels = tuple(PITCH_LEVELS[level] / 32 for level in voice.pitch_levels)
     steps = tuple(PITCH_RATES[rate] * unit for rate in voice.pitch_rates)

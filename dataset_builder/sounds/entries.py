@@ -184,8 +184,8 @@ def words_of_classes(attribute: str, num_classes: int) -> Mapping[str, tuple[int
 
 @cache
 def dimension_of(word: str) -> str:
-    """Return the attribute of a word for tones, empty for other words; two words of one attribute exclude each "
-    "other."""
+    """Return the attribute of a word for tones, empty for other words; two words of one attribute exclude each
+    other."""
     return next((attribute for attribute, words in word_places().items() if word in words), "")
 
 

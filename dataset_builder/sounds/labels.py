@@ -38,8 +38,8 @@ OF_LABELS = "labels"
 
 
 def _key(label: str) -> str:
-    """Return a label in the form in which hierarchies are compared; FSD50K has "
-    "``Wind_instrument_and_woodwind_instrument``."""
+    """Return a label in the form in which hierarchies are compared; FSD50K has
+    ``Wind_instrument_and_woodwind_instrument``."""
     return label_text(label).replace(", ", " and ").casefold()
 
 

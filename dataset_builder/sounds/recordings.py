@@ -228,8 +228,8 @@ def _opened(file: SoundFile) -> int | io.BytesIO:
 
 
 def _transcoded(path: Path) -> bytes:
-    """Return the sound of a file that libsndfile does not read, as WAV; FFmpeg opens no other file or network for "
-    "it."""
+    """Return the sound of a file that libsndfile does not read, as WAV; FFmpeg opens no other file or network for
+    it."""
     program = shutil.which("ffmpeg")
     if program is None:
         raise SoundError(f"ends in {path.suffix.lower()}, which needs FFmpeg to be installed")
@@ -573,8 +573,8 @@ def _merged(usable: Sequence[Usable]) -> list[Usable]:
 
 
 def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
-    """Return copies of another recording that could be on the other side of a split, or contradict it, with the "
-    "reason."""
+    """Return copies of another recording that could be on the other side of a split, or contradict it, with the
+    reason."""
     problems = {}
     for pairs in copies_of(usable, lambda pair: pair[1].sound):
         copies = [candidate for candidate, _ in pairs]

@@ -263,8 +263,8 @@ class TwinPool:
 
     @staticmethod
     def related(labels: Collection[str]) -> set[str]:
-        """Return labels that contain all words of another label, and these other labels, e.g. ``dog barking`` and "
-        "``dog``."""
+        """Return labels that contain all words of another label, and these other labels, e.g. ``dog barking`` and
+        ``dog``."""
         words = {label: frozenset(in_sentence(label).casefold().split()) for label in labels}
         pairs = ((one, other) for one in labels for other in labels if one != other and words[one] <= words[other])
         return {label for pair in pairs for label in pair}

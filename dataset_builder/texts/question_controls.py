@@ -178,8 +178,8 @@ def options_left(
 
 
 def present_share(question: Question, annotation: Annotation) -> float:
-    """Return the expected share of right answers from the labels of the plain reading without times; see "
-    "`options_left`."""
+    """Return the expected share of right answers from the labels of the plain reading without times; see
+    `options_left`."""
     plain, *_ = readings(annotation)
     heard = {in_sentence(label) for label in plain.labels}
     possible = options_left(question.kind, question.options, heard, question.anchor, question.polarity)

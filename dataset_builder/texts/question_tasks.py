@@ -243,8 +243,8 @@ def _sources(clip: _Heard) -> list[Fact]:
 
 
 def _most_at_once(clip: _Heard) -> list[Fact]:
-    """Return the most labels with a long enough overlap; nothing if one more is almost present, or only for a "
-    "moment."""
+    """Return the most labels with a long enough overlap; nothing if one more is almost present, or only for a
+    moment."""
     heard = tuple(clip.activities.values())
     lasting = (n for n in range(len(heard), 0, -1) if longest(together(heard, n)) >= clip.rules.min_overlap)
     count = next(lasting, 0)
@@ -445,8 +445,8 @@ def _first_window(clip: _Heard) -> list[Fact]:
 
 
 def window_steps(duration: float, resolution: float) -> int:
-    """Return the length of windows in steps: a tenth of the clip, to half a second, but at least twice the "
-    "resolution."""
+    """Return the length of windows in steps: a tenth of the clip, to half a second, but at least twice the
+    resolution."""
     tenth = round(steps_of(duration) / 10 / _HALF_SECOND) * _HALF_SECOND
     least = -(-2 * steps_of(resolution) // _HALF_SECOND) * _HALF_SECOND
     return max(tenth, least, _HALF_SECOND)
@@ -528,8 +528,8 @@ def _presence(clip: _Heard) -> Iterator[Fact]:
 
 
 def _sequence(clip: _Heard) -> Iterator[Fact]:
-    """Yield, for any two labels, the first to begin, unless both begin at about the same time; the other is the "
-    "option."""
+    """Yield, for any two labels, the first to begin, unless both begin at about the same time; the other is the
+    option."""
     onsets = {label: activity[0][0] for label, activity in clip.activities.items() if activity}
     for one, other in permutations(onsets, 2):
         if abs(onsets[other] - onsets[one]) >= LEAST_STEP:

@@ -69,8 +69,8 @@ def in_sentence(label: str) -> str:
 
 
 def is_lettered(option: str) -> bool:
-    """Return whether a text begins like an option in a prompt, e.g. ``B. dog``, so that its letter would be "
-    "ambiguous."""
+    """Return whether a text begins like an option in a prompt, e.g. ``B. dog``, so that its letter would be
+    ambiguous."""
     return _LETTERED.match(option.lstrip()) is not None
 
 

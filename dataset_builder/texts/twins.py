@@ -394,8 +394,8 @@ def _longest(turn: Turn) -> TimeLines:
 
 
 def _placed(lengths: Sequence[int], rng: np.random.Generator) -> list[Interval]:
-    """Place events of given lengths in blocks, in random order at random positions, with at least a block of "
-    "silence."""
+    """Place events of given lengths in blocks, in random order at random positions, with at least a block of
+    silence."""
     order = rng.permutation(lengths).tolist()
     spare = _BLOCKS - sum(order) - (len(order) - 1)
     # All ways to divide the rest among the silences are equally likely.
@@ -414,8 +414,8 @@ def _shift(rng: np.random.Generator, block: float) -> int:
 
 
 def _span(first: int, last: int, block: float, shift: int) -> Interval:
-    """Return blocks in steps, without the steps shared with other blocks, in which a repeated sound would begin "
-    "again."""
+    """Return blocks in steps, without the steps shared with other blocks, in which a repeated sound would begin
+    again."""
     return FIRST + shift + ceil(first * block), FIRST + shift + floor(last * block)
 
 
@@ -523,8 +523,8 @@ def _rotated(
 
 
 def _overlapping(lengths: Sequence[int], first: int, rng: np.random.Generator) -> list[Spans]:
-    """Draw the span of each sound: the first begins at a given step; the shorter ones overlap one side or lie "
-    "within."""
+    """Draw the span of each sound: the first begins at a given step; the shorter ones overlap one side or lie
+    within."""
     longest, *shorter = lengths
     spans: list[Spans] = [((first, first + longest),)]
     for length in shorter:
@@ -643,8 +643,8 @@ def _counting_both_ways(turn: Turn) -> TimeLines:
 
 
 def _duration_both_ways(turn: Turn) -> TimeLines:
-    """Draw three sounds of very different lengths over which labels rotate; together, the longest overlaps the "
-    "others."""
+    """Draw three sounds of very different lengths over which labels rotate; together, the longest overlaps the
+    others."""
     rng = turn.rng
     unit = int(rng.integers(36, 40))
     lengths = [share * unit + int(rng.integers(0, 9)) for share in (11, 7, 4)]

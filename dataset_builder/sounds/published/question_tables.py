@@ -496,8 +496,8 @@ def _draft(number: int, record: Record, headings: Mapping[str, tuple[str, ...]])
 
 
 def folded(text: str) -> str:
-    """Return a text as options are compared: without case, in one Unicode form and kind of apostrophe, without a "
-    "last dot."""
+    """Return a text as options are compared: without case, in one Unicode form and kind of apostrophe, without a
+    last dot."""
     text = unicodedata.normalize("NFC", text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     return " ".join(text.split()).casefold().removesuffix(".")
 
