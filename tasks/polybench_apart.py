@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.texts.counterparts import ARRANGEMENTS, PAIRED
 from audio_compositionality.dataset_builder.texts.questions import CLIP
-from audio_compositionality.dataset_builder.texts.twins import ARRANGEMENTS, PAIRED
 
 from .base import Drawing, Floats, Inputs, Measure, Samples, Tally, TaskError, TaskInfo
 from .metric_files import describe_metric
@@ -145,7 +145,7 @@ class ApartTask(QuestionTask):
     def samples(self, rows: Sequence[Row]) -> Samples:
         """Return the questions in both arrangements, under their rows with the sounds together.
 
-        Twins form a cluster.
+        Counterparts form a cluster.
         """
         return super().samples([row for row, _ in _pairs(rows)])
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from ..data import DataColumn, Rendering, Row
 from ..sounds.entries import Sounds
 from ..sounds.strong_labels import AnnotatedRecordings
+from ..texts.counterparts import FEWEST_LABELS, OVERLAPPING, SPLITS, Kind, gap_of
 from ..texts.label_questions import AnnotatedSpec
-from ..texts.polyphony import AskedClip, Cast, PolyphonySpec, TwinPool
+from ..texts.polyphony import AskedClip, Cast, CounterpartPool, PolyphonySpec
 from ..texts.question_tasks import kind_named
 from ..texts.questions import NO_TIME, ORDER, SIMULTANEITY, check_question_row, question_columns, row_of
-from ..texts.twins import FEWEST_LABELS, OVERLAPPING, SPLITS, Kind, gap_of
 from .base import Drawn, Recipe
 
 AnySpec = PolyphonySpec | AnnotatedSpec
@@ -22,7 +22,7 @@ _NEEDS = {NO_TIME: "neither", SIMULTANEITY: "simultaneity", ORDER: "temporal ord
 """The temporal information that a kind of question needs, in words; see `questions.NO_TIME`."""
 
 
-class TwinRecipe(Recipe[Any]):
+class CounterpartRecipe(Recipe[Any]):
     """A recipe of groups of counterparts, from tones or a user's sounds.
 
     Attributes:
@@ -48,7 +48,7 @@ class TwinRecipe(Recipe[Any]):
 
     def draw(self, spec: Any, sounds: Sounds) -> Iterator[Drawn]:
         """Yield the questions of the training split, then the questions of the test split; see `Cast.asked`."""
-        pool = TwinPool(sounds, spec)
+        pool = CounterpartPool(sounds, spec)
         pool.check_enough(FEWEST_LABELS)
         sets = {"train": spec.train_sets, "test": spec.test_sets}
         cast = Cast(pool, spec, self.kinds)
@@ -76,7 +76,7 @@ class TwinRecipe(Recipe[Any]):
         return {"clips_of_set": self.clips_of_set, "questions_of_set": self.questions_of_set, **spec.card()}
 
 
-class _Questions(TwinRecipe):
+class _Questions(CounterpartRecipe):
     """Multiple-choice questions about polyphonic sounds."""
 
     name = "polybench"

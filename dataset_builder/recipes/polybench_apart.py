@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..data import TEXT, DataColumn, DatasetError, Row
+from ..texts.counterparts import ARRANGEMENTS, PAIRED
 from ..texts.polyphony import AskedClip
 from ..texts.questions import question_columns
-from ..texts.twins import ARRANGEMENTS, PAIRED
-from .polybench import TwinRecipe
+from .polybench import CounterpartRecipe
 
 _FURTHER = (
     DataColumn("arrangement", TEXT, "`together` or `apart`", choices=ARRANGEMENTS),
@@ -21,7 +21,7 @@ _FURTHER = (
 )
 
 
-class _ApartQuestions(TwinRecipe):
+class _ApartQuestions(CounterpartRecipe):
     """Questions about scenes in two arrangements: together and apart."""
 
     name = "polybench_apart"

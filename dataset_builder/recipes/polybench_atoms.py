@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..data import DataColumn, DatasetError, Row
+from ..texts.counterparts import ATOMIC
 from ..texts.question_tasks import ATOMS, STATES
 from ..texts.questions import question_columns
-from ..texts.twins import ATOMIC
-from .polybench import TwinRecipe
+from .polybench import CounterpartRecipe
 
 
-class _AtomicQuestions(TwinRecipe):
+class _AtomicQuestions(CounterpartRecipe):
     """Atomic questions about scenes."""
 
     name = "polybench_atoms"

@@ -27,7 +27,7 @@ from ..sounds.annotations import STEPS, Activity, Annotation, LabelledEvent, int
 from ..sounds.entries import Sounds, SoundsField, label_text
 from ..sounds.splits import by_split_and_name, classified, split_of_sounds
 from ..sounds.tones import ToneSounds, ToneSpec, check_nouns
-from . import twins
+from . import counterparts
 from .questions import Question, QuestionError, check_labels, in_sentence, templates_digest
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ class PolyphonySpec(ToneSpec):
 
     sounds: SoundsField = Field(None, repr=False, description="Sounds with labels, used instead of tones.")
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
-    num_classes: int = Field(8, ge=twins.FEWEST_LABELS, le=49, description="K, classes of each attribute of tones.")
+    num_classes: int = Field(
+        8, ge=counterparts.FEWEST_LABELS, le=49, description="K, classes of each attribute of tones."
+    )
     train_sets: int = Field(
         30,
         ge=0,
@@ -93,7 +95,7 @@ class PolyphonySpec(ToneSpec):
         if not self.is_of_tones:
             return self
         # A tone is held for half its period, so silence lasts at most as long as the other half.
-        longest = 2 * twins.EARLY_END / STEPS
+        longest = 2 * counterparts.EARLY_END / STEPS
         if self.periods[-1] > longest * self.sample_rate:
             raise InputError(
                 f"rate_range is {self.rate_range}, so its fastest class repeats every "
@@ -105,7 +107,7 @@ class PolyphonySpec(ToneSpec):
     @property
     def num_samples(self) -> int:
         """Return the number of samples of a clip."""
-        return twins.SECONDS * self.sample_rate
+        return counterparts.SECONDS * self.sample_rate
 
     @property
     def source_name(self) -> str:
@@ -130,14 +132,14 @@ class PolyphonySpec(ToneSpec):
         """Return the values of the card's template."""
         return {
             "about": "questions_of_counterparts.md",
-            "levels": listed([f"{level:g}" for level in twins.LEVELS]),
+            "levels": listed([f"{level:g}" for level in counterparts.LEVELS]),
             "clip_decibels": round(20 * np.log10(CLIP_LEVEL)),
-            "longest_silence": twins.EARLY_END / STEPS,
+            "longest_silence": counterparts.EARLY_END / STEPS,
             "background_text": label_text(self.background),
         }
 
 
-class TwinPool:
+class CounterpartPool:
     """Sounds with a single label.
 
     Attributes:
@@ -155,7 +157,7 @@ class TwinPool:
         """
         self.source = sounds.source
         self.events = EventSounds(sounds, spec.sample_rate, spec.silence)
-        self.splits = twins.SPLITS if spec.train_sets else twins.SPLITS[1:]
+        self.splits = counterparts.SPLITS if spec.train_sets else counterparts.SPLITS[1:]
         self._label_behind = label_text(spec.background)
         self._num_samples = spec.num_samples
         self._is_divided = not spec.is_of_tones and len(self.splits) > 1
@@ -295,21 +297,25 @@ class TwinPool:
             number for of_split in self.by_split.values() for of_label in of_split.values() for number in of_label
         }
         if not all(self._entries[number].loop for number in usable):
-            return twins.BLOCK
+            return counterparts.BLOCK
         periods = {number: self.events.period(number) for number in sorted(usable)}
         for number, period in periods.items():
             # A loop may be silent for no longer than the time by which an event may end early.
             heard = np.flatnonzero(self.events.heard(Event(number, 0, 2 * period)))
             silent = int(np.diff(heard, prepend=-1).max()) - 1
-            if silent > twins.EARLY_END:
+            if silent > counterparts.EARLY_END:
                 raise DatasetError(
                     f"{self.source}: {self._entries[number].id!r} is silent for {silent / STEPS:.2f} s within a tone "
                     f"of {period / self.events.sample_rate:.2f} s; questions need sounds that repeat within "
-                    f"{twins.EARLY_END / STEPS:g} s; choose other voices, or a faster rate"
+                    f"{counterparts.EARLY_END / STEPS:g} s; choose other voices, or a faster rate"
                 )
         lengths = {period / self.events.sample_rate * STEPS for period in periods.values()}
         longest = max(lengths)
-        return longest * int(twins.BLOCK / longest) if len(lengths) == 1 and longest <= twins.BLOCK else twins.BLOCK
+        return (
+            longest * int(counterparts.BLOCK / longest)
+            if len(lengths) == 1 and longest <= counterparts.BLOCK
+            else counterparts.BLOCK
+        )
 
 
 class _Casting:
@@ -319,7 +325,9 @@ class _Casting:
     pitch, so that exchanging labels changes nothing else.
     """
 
-    def __init__(self, pool: TwinPool, groups: Sequence[twins.TwinGroup], rng: np.random.Generator) -> None:
+    def __init__(
+        self, pool: CounterpartPool, groups: Sequence[counterparts.CounterpartGroup], rng: np.random.Generator
+    ) -> None:
         """Draw the sounds.
 
         Args:
@@ -349,7 +357,7 @@ class _Casting:
             number: rng.random(_MOST_VARIANTS) for of_label in self._numbers.values() for number in of_label
         }
 
-    def events(self, clip: twins.TwinClip) -> dict[str, list[Event]]:
+    def events(self, clip: counterparts.CounterpartClip) -> dict[str, list[Event]]:
         """Return the events of a clip, by label."""
         by_label: dict[str, list[Event]] = defaultdict(list)
         heard: dict[int, list[tuple[Activity, int]]] = defaultdict(list)
@@ -388,14 +396,14 @@ class AskedClip:
 
     question: Question
     annotation: Annotation
-    group: twins.TwinGroup
+    group: counterparts.CounterpartGroup
     clip: Clip
 
 
 class Cast:
     """Groups of counterparts with sounds that confirm their answers."""
 
-    def __init__(self, pool: TwinPool, spec: PolyphonySpec, kinds: Sequence[twins.Kind]) -> None:
+    def __init__(self, pool: CounterpartPool, spec: PolyphonySpec, kinds: Sequence[counterparts.Kind]) -> None:
         """Draw nothing yet.
 
         Args:
@@ -413,7 +421,7 @@ class Cast:
         """
         counts, failures = Counter[str](), Counter[str]()
         labels, most = list(self._pool.by_split[split]), _SPARE * sets + _LEAST_SPARE
-        for groups in twins.draw_groups(
+        for groups in counterparts.draw_groups(
             self._kinds, labels, split, sets + most, self._spec.seed, block=self._pool.block
         ):
             kind = groups[0].kind
@@ -437,13 +445,13 @@ class Cast:
                     f"because {reason}{pauses}. Give more labels, files without pauses{fewer}"
                 )
 
-    def _borne_out(self, groups: Sequence[twins.TwinGroup]) -> tuple[str, list[AskedClip]]:
+    def _borne_out(self, groups: Sequence[counterparts.CounterpartGroup]) -> tuple[str, list[AskedClip]]:
         """Return the questions of groups with sounds that confirm the answers, or the reason why there are none."""
         first, reason = groups[0], ""
         related = self._pool.related({track.label for clip in first.clips for track in clip.tracks})
         if related:
             return f"{listed(sorted(related))} are more and less specific names of one sound", []
-        place = (twins.SPLITS.index(first.split), first.place, first.number)
+        place = (counterparts.SPLITS.index(first.split), first.place, first.number)
         numbers, hop = self._pool.background(first.split), self._spec.sample_rate // STEPS
         for attempt in range(_DRAWS):
             rng = random_generator(self._spec.seed, _SOUNDS, *place, attempt)
@@ -459,7 +467,9 @@ class Cast:
                 reason = str(error)
         return reason, []
 
-    def _asked(self, group: twins.TwinGroup, casting: _Casting, behind: Sequence[Event]) -> list[AskedClip]:
+    def _asked(
+        self, group: counterparts.CounterpartGroup, casting: _Casting, behind: Sequence[Event]
+    ) -> list[AskedClip]:
         """Return the questions of a group about its clips.
 
         Raises:
@@ -473,7 +483,7 @@ class Cast:
             by_label = casting.events(clip)
             heard = clips[clip.name] = [*(event for of_label in by_label.values() for event in of_label), *behind]
             # An upper bound of the samples, except for the correlation of the sounds.
-            peaks, power = np.zeros(twins.SECONDS * STEPS), 0.0
+            peaks, power = np.zeros(counterparts.SECONDS * STEPS), 0.0
             for event in heard:
                 peaks[event.start // hop : event.stop // hop] += pool.events.peak(event)
                 power += pool.events.loudness(event) ** 2 * event.length
@@ -486,7 +496,7 @@ class Cast:
             ]
             measured.sort(key=lambda event: (event.onset, event.offset, event.label))
             annotations[clip.name] = Annotation(
-                clip.name, float(twins.SECONDS), tuple(measured), 0.0, self._spec.source_name, group=group.name
+                clip.name, float(counterparts.SECONDS), tuple(measured), 0.0, self._spec.source_name, group=group.name
             )
-        questions = twins.questions_of(group, list(annotations.values()))
+        questions = counterparts.questions_of(group, list(annotations.values()))
         return [AskedClip(one, annotations[one.recording], group, clips[one.recording]) for one in questions]

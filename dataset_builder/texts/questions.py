@@ -1,7 +1,8 @@
 """Questions with options about a clip: wordings from ``wordings.yaml``, their inverse, and rows.
 
-`question_tasks` defines the kinds of questions, `label_questions` asks them about annotated recordings, and `twins`
-about scenes that are drawn for them; `question_controls` tests that the text does not reveal the answers.
+`question_tasks` defines the kinds of questions, `label_questions` asks them about annotated recordings, and
+`counterparts` about scenes that are drawn for them; `question_controls` tests that the text does not reveal the
+answers.
 """
 
 from __future__ import annotations

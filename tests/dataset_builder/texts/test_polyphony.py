@@ -10,7 +10,8 @@ from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.mixing import EventSounds
 from audio_compositionality.dataset_builder.sounds.entries import Sound
-from audio_compositionality.dataset_builder.texts.polyphony import CLIP_LEVEL, PolyphonySpec, TwinPool
+from audio_compositionality.dataset_builder.texts.counterparts import BLOCK
+from audio_compositionality.dataset_builder.texts.polyphony import CLIP_LEVEL, CounterpartPool, PolyphonySpec
 from audio_compositionality.dataset_builder.texts.question_controls import blind_accuracy
 from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS, kind_named
 from audio_compositionality.dataset_builder.texts.questions import (
@@ -18,7 +19,6 @@ from audio_compositionality.dataset_builder.texts.questions import (
     question_of,
     question_templates,
 )
-from audio_compositionality.dataset_builder.texts.twins import BLOCK
 from audio_compositionality.tasks.shapes.questions import kind_of_row
 
 from ..sounds.sounds import write
@@ -247,7 +247,7 @@ class TestLabels:
                 path = tmp_path / label / f"voice{voice}" / "0.wav"
                 write(path, samples=sine(0.5, 200 + 40 * voice + 7 * LABELS.index(label)), rate=RATE)
         recordings = open_recordings(tmp_path, progress=False)
-        pool = TwinPool(recordings, PolyphonySpec(sounds=recordings, sample_rate=RATE))
+        pool = CounterpartPool(recordings, PolyphonySpec(sounds=recordings, sample_rate=RATE))
         voices = {
             split: {recordings.entries[number].group for numbers in of_split.values() for number in numbers}
             for split, of_split in pool.by_split.items()
@@ -293,7 +293,7 @@ class Loops:
 class TestLoops:
     def pool(self, *arguments):
         sounds = Loops(*arguments)
-        return TwinPool(sounds, PolyphonySpec(sounds=sounds, train_sets=0, sample_rate=RATE))
+        return CounterpartPool(sounds, PolyphonySpec(sounds=sounds, train_sets=0, sample_rate=RATE))
 
     def test_of_one_length_make_blocks_of_whole_periods(self):
         assert self.pool([3_000] * 7).block == pytest.approx(2 * 18.75)

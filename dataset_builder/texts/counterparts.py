@@ -87,7 +87,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class TwinClip:
+class CounterpartClip:
     """A clip of a group.
 
     Attributes:
@@ -100,7 +100,7 @@ class TwinClip:
 
 
 @dataclass(frozen=True)
-class TwinQuestion:
+class CounterpartQuestion:
     """A question about all clips of a group.
 
     Attributes:
@@ -121,7 +121,7 @@ class TwinQuestion:
 
 
 @dataclass(frozen=True)
-class TwinGroup:
+class CounterpartGroup:
     """Clips that differ in which label is where.
 
     Attributes:
@@ -141,8 +141,8 @@ class TwinGroup:
     number: int
     task: str
     variant: str
-    clips: tuple[TwinClip, ...]
-    questions: tuple[TwinQuestion, ...]
+    clips: tuple[CounterpartClip, ...]
+    questions: tuple[CounterpartQuestion, ...]
     place: int
     arrangement: str = ""
 
@@ -175,7 +175,7 @@ class TimeLines:
     """
 
     clips: Sequence[Tracks]
-    asked: Sequence[TwinQuestion]
+    asked: Sequence[CounterpartQuestion]
     is_level: bool = False
     apart: Sequence[Spans] | None = None
 
@@ -214,7 +214,7 @@ class Turn:
 
 def draw_groups(
     kinds: Sequence[Kind], labels: Sequence[str], split: str, sets: int, seed: int, *, block: float
-) -> Iterator[tuple[TwinGroup, ...]]:
+) -> Iterator[tuple[CounterpartGroup, ...]]:
     """Yield the groups of a split, set by set, one of each kind per set; if more sets are requested, earlier ones stay.
 
     Labels, wordings and levels are used equally often; times are drawn.
@@ -269,9 +269,9 @@ def draw_groups(
                 every_span = [spans for _, _, spans in tracks] if arrangement != APART else lines.apart or ()
                 of_clip = zip(tracks, every_span, strict=True)
                 made = tuple(Track(label, which, levels[which], spans) for (label, which, _), spans in of_clip)
-                clips.append(TwinClip(f"{name}-{place}", made))
+                clips.append(CounterpartClip(f"{name}-{place}", made))
             groups.append(
-                TwinGroup(
+                CounterpartGroup(
                     name, split, number, of.task, of.variant, tuple(clips), tuple(questions), kind.place, arrangement
                 )
             )
@@ -285,7 +285,7 @@ _ALL_KINDS = {**KINDS, **ATOM_KINDS}
 """All kinds that groups can have: the kinds of questions, and their atoms."""
 
 
-def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Question, ...]:
+def questions_of(group: CounterpartGroup, annotations: Sequence[Annotation]) -> tuple[Question, ...]:
     """Return the questions of a group, clip by clip.
 
     Args:
@@ -444,7 +444,7 @@ def _together(turn: Turn) -> TimeLines:
                 (names[who], voice, (span,)) for who, voice in zip(rng.permutation(cast), voices[place], strict=True)
             ]
         clips.append(clip)
-    return TimeLines(clips, [TwinQuestion("", [str(count) for count in counts])], is_level=True)
+    return TimeLines(clips, [CounterpartQuestion("", [str(count) for count in counts])], is_level=True)
 
 
 def _cast(count: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
@@ -499,7 +499,7 @@ def _counted(spans: Sequence[Spans], turn: Turn, apart: Sequence[Spans] | None =
         # Each label is used at least once; the repeated ones are drawn.
         dealt = turn.rng.permutation([*range(count), *turn.rng.integers(count, size=4 - count)])
         clips.append([(some[which], track, spans[track]) for track, which in enumerate(dealt)])
-    return TimeLines(clips, [TwinQuestion("", [str(count) for count in counts])], apart=apart)
+    return TimeLines(clips, [CounterpartQuestion("", [str(count) for count in counts])], apart=apart)
 
 
 def _duration(turn: Turn) -> TimeLines:
@@ -519,7 +519,7 @@ def _rotated(
         order = np.roll(turn.labels[:3], shift).tolist()
         clips.append([(label, track, spans[track]) for track, label in enumerate(order)])
         answers.append(in_sentence(order[0]))
-    return TimeLines(clips, [TwinQuestion("", answers)], is_level, apart)
+    return TimeLines(clips, [CounterpartQuestion("", answers)], is_level, apart)
 
 
 def _overlapping(lengths: Sequence[int], first: int, rng: np.random.Generator) -> list[Spans]:
@@ -561,7 +561,7 @@ def _concurrency(turn: Turn) -> TimeLines:
     asked = []
     for anchor, polarity in zip((labels[0], labels[2]), polarities, strict=True):
         states = [OVERLAP if anchor == first else ALONE for first, _ in exchanged]
-        asked.append(TwinQuestion(anchor, [YES if state == polarity else NO for state in states], polarity))
+        asked.append(CounterpartQuestion(anchor, [YES if state == polarity else NO for state in states], polarity))
     return TimeLines(clips, asked)
 
 
@@ -584,7 +584,7 @@ def _classification(turn: Turn) -> TimeLines:
         tracks = [(order[track], 1 + track, spans[track]) for track in range(3)]
         clips.append([(labels[0], 0, ((anchor, anchor + length),)), *tracks])
         answers.append(in_sentence(order[0]))
-    return TimeLines(clips, [TwinQuestion(labels[0], answers)])
+    return TimeLines(clips, [CounterpartQuestion(labels[0], answers)])
 
 
 def _detection(turn: Turn) -> TimeLines:
@@ -610,7 +610,7 @@ def _detection(turn: Turn) -> TimeLines:
                 of_label.append((onset, onset + length))
         clips.append([(labels[k], k, tuple(spans[k])) for k in range(2)])
         answers.append(window_text(windows[together], width))
-    return TimeLines(clips, [TwinQuestion("", answers)])
+    return TimeLines(clips, [CounterpartQuestion("", answers)])
 
 
 _LEAST_GAP = 25
@@ -691,7 +691,7 @@ def _either_way(turn: Turn, clips: Sequence[Tracks], atom: str) -> TimeLines:
         is_right = [(polarity == states[0]) == (clip == which) for clip in (0, 1)]
         answers = [YES if right else NO for right in (is_right if first_is_first else is_right[::-1])]
         compared = turn.labels[1 - which] if atom == SEQUENCE else ""
-        asked.append(TwinQuestion(turn.labels[which], answers, polarity, compared))
+        asked.append(CounterpartQuestion(turn.labels[which], answers, polarity, compared))
     return TimeLines(clips if first_is_first else clips[::-1], asked)
 
 

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
-from audio_compositionality.dataset_builder.texts.question_tasks import (
-    ATOM_KINDS,
-    QuestionSettings,
-    kind_named,
-)
-from audio_compositionality.dataset_builder.texts.questions import QuestionError, in_sentence
-from audio_compositionality.dataset_builder.texts.twins import (
+from audio_compositionality.dataset_builder.texts.counterparts import (
     ATOMIC,
     BLOCK,
     FIRST,
@@ -26,6 +19,13 @@ from audio_compositionality.dataset_builder.texts.twins import (
     draw_groups,
     questions_of,
 )
+from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
+from audio_compositionality.dataset_builder.texts.question_tasks import (
+    ATOM_KINDS,
+    QuestionSettings,
+    kind_named,
+)
+from audio_compositionality.dataset_builder.texts.questions import QuestionError, in_sentence
 from audio_compositionality.support.errors import InputError
 
 LABELS = ("Alarm", "bell", "cow", "dog", "engine", "flute", "goat", "horn")
