@@ -254,7 +254,8 @@ def batches_of(
                     raise DatasetError(f"{name} declares {chunk.num_values:,} values in {chunk.path_in_schema}")
                 of_group += max(values, chunk.total_uncompressed_size)
         largest = max(largest, of_group)
-    size = max(1, min(most, LARGEST_GROUP // 2 // largest))
+    # As Python values, a batch may take four times as much; see `_python_size`.
+    size = max(1, min(most, LARGEST_GROUP // 8 // largest))
     batches = naming(name, lambda: table.iter_batches(size, row_groups=list(groups), columns=columns))
     while (batch := naming(name, lambda: next(batches, None))) is not None:
         yield batch
@@ -268,18 +269,37 @@ def rows_of_groups(
     Raises:
         DatasetError: as for `batches_of`, or they have more than `LARGEST_GROUP` bytes.
     """
-    import pyarrow as pa
-
     rows: list[Row] = []
     size = 0
     for batch in batches_of(name, table, groups, columns):
-        # As Python values, every use of a dictionary's value is a copy.
-        parts = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in batch.columns]
-        size += sum(part.nbytes for part in parts)
+        size += sum(map(_python_size, batch.columns))
         if size > LARGEST_GROUP:
             raise DatasetError(f"{name} has more than {LARGEST_GROUP:,} bytes in rows that are read at once")
         rows += naming(name, batch.to_pylist)
     return rows
+
+
+def _python_size(values: pa.Array) -> int:
+    """Return about the most bytes that an Arrow array takes as Python values.
+
+    A text with one wide character takes four bytes for each of its characters (PEP 393), and every use of a
+    dictionary's value is a copy.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = values.type
+    if pa.types.is_struct(kind):
+        return sum(map(_python_size, values.flatten()))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return 8 * len(values) + _python_size(values.flatten())
+    size, texts = int(values.nbytes), values
+    if pa.types.is_dictionary(kind):
+        texts, kind = values.dictionary, kind.value_type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
+            size = pc.sum(pc.binary_length(texts).take(values.indices)).as_py() or 0
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return 4 * size if is_text and pc.all(pc.string_is_ascii(texts)).as_py() is False else size
 
 
 def naming(name: str, read: Callable[[], Answer]) -> Answer:

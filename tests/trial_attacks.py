@@ -83,6 +83,7 @@ def embed(folder: Path) -> None:
     """What each process does: it embeds its share of some clips; the main one scores."""
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
     from audio_compositionality.evaluator.run.options import RunOptions
+    from audio_compositionality.evaluator.run.processes import join_processes
 
     from .evaluator.run.toys import Captions, ManyTexts, TextEncoder
 
@@ -91,6 +92,7 @@ def embed(folder: Path) -> None:
             time.sleep(0.005)
             return super().embed(waveforms, sample_rate)
 
+    (folder / f"joined-{join_processes().rank}").touch()
     options = RunOptions(out=folder / "out", cache=folder / "store", device="cpu", batch_size=4, progress=False)
     evaluate_models([Slow()], ManyTexts(300), [Captions()], options)
 
@@ -123,14 +125,19 @@ def files_of(folder: Path) -> dict[str, str]:
 
 
 def kill_of_two(folder: Path, rng: np.random.Generator) -> str:
-    """Two processes begin anew; one of them is killed, or both, and the other must end."""
+    """Two processes begin anew; one of them is killed, or both, and the other must end.
+
+    The moment is after both have met: one that meets nobody waits for half an hour, and its launcher ends it.
+    """
     shutil.rmtree(folder)
     folder.mkdir()
-    moment, which = time.monotonic() + float(rng.uniform(0, 0.8)), int(rng.integers(3))
-    pair = _pair(folder)
+    moment, which = float(rng.uniform(0, 0.8)), int(rng.integers(3))
+    pair, met = _pair(folder), list[float]()
 
     def kill(left: list[int]) -> list[int]:
-        return pair[which : which + 1] or pair if time.monotonic() > moment else []
+        if not met and all((folder / f"joined-{rank}").exists() for rank in range(2)):
+            met.append(time.monotonic())
+        return pair[which : which + 1] or pair if met and time.monotonic() > met[0] + moment else []
 
     ended(pair, kill)
     return f"a kill of {('the first', 'the second', 'both')[which]}"
@@ -308,7 +315,7 @@ def changed(value: Any, rng: np.random.Generator) -> Any:
     elif way == 1 and isinstance(part, list):
         part.append(part[last])
     elif isinstance(part[last], str) and way == 2 and part[last][:1] in ("{", "["):
-        part[last] = json.dumps(changed(json.loads(part[last]), rng))
+        part[last] = json.dumps(changed(json.loads(part[last]), rng), default=str)
     else:
         part[last] = hostile(rng)
     return value

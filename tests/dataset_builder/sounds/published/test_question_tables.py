@@ -1,7 +1,9 @@
 """Tables of questions of any form: columns, options, answers and clips are found, and every fault is told."""
 
+import contextlib
 import csv
 import json
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -108,6 +110,28 @@ def test_few_rows_of_parquet_are_decoded_at_a_time_where_a_value_is_large(tmp_pa
     assert len(batch) * 2**18 <= 2**21
     with pytest.raises(DatasetError, match="more than 4,194,304 bytes"):
         manifest.rows_of_groups("a.parquet", table, [0])
+
+
+def test_a_wide_character_makes_a_text_of_four_bytes_a_character(tmp_path, monkeypatch):
+    """Python's own sizes are the truth; Arrow's are a quarter of them, or less where a dictionary has the text."""
+    narrow, wide = "x" * 2**14, "x" * (2**14 - 1) + "\N{DOG FACE}"
+    indices = pa.array([0, 1, None] * 20, pa.int32())
+    for texts in ([narrow] * 2, [narrow, wide]):
+        for values in (
+            pa.array(texts * 20),
+            pa.DictionaryArray.from_arrays(indices, texts),
+            pa.array([{"a": texts}] * 20),
+            pa.array([texts] * 20),
+        ):
+            lists = [value["a"] if isinstance(value, dict) else value for value in values.to_pylist()]
+            flat = [text for value in lists for text in (value if isinstance(value, list) else [value]) if text]
+            actual = sum(map(sys.getsizeof, flat))
+            assert 0.95 * actual <= manifest._python_size(values) <= 2 * actual
+    monkeypatch.setattr(manifest, "LARGEST_GROUP", 2**22)
+    for text, is_read in ((narrow, True), (wide, False)):
+        pq.write_table(pa.table({"a": [text] * 100}), tmp_path / "a.parquet")
+        with contextlib.nullcontext() if is_read else pytest.raises(DatasetError, match="more than 4,194,304 bytes"):
+            manifest.rows_of_groups("a.parquet", pq.ParquetFile(tmp_path / "a.parquet"), [0])
 
 
 def test_a_sound_of_many_equal_samples_is_not_decoded_whole(tmp_path, monkeypatch):
