@@ -52,8 +52,7 @@ class Account:
         return dict(sorted(names.items(), key=lambda pair: -len(pair[1])))
 
     def lines(self) -> list[str]:
-        """Return the account as sentences: the totals first, then a line for each reason, and for labels and
-        columns."""
+        """Return the account as sentences: totals, then a line for each reason, and lines for labels and columns."""
         counts = f"{self.found:,} found, {len(self.read):,} read, {len(self.left_out):,} left out"
         lines = [f"{self.unit.capitalize()} of {self.source}: {counts}."]
         for why, (first, *more) in self.reasons().items():

@@ -298,8 +298,7 @@ def _present(folder: Path, data: RenderedData, audio_format: str, force: bool) -
 def _claim(
     data: RenderedData, folder: Path, before: Mapping[str, BuiltRecipe], jobs: Sequence[_Job], force: bool
 ) -> Manifest:
-    """Write a manifest with this build's entries, and return it; configurations that were built before keep their
-    shards."""
+    """Write and return a manifest with this build's entries; configurations built earlier keep their shards."""
     kept = dict(before)
     for job in jobs:
         name, configuration = job.name, data.configuration(job.name)

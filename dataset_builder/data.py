@@ -37,7 +37,7 @@ class DatasetError(AudioCompositionalityError):
     """Unusable data; the message names the file, row or value, the problem, and the rule.
 
     Attributes:
-        account: what was read of the data before; None if nothing was read.
+        account: the account of the data read before the error; None if nothing was read.
     """
 
     account: Account | None = None
@@ -331,7 +331,7 @@ class DataColumn:
         least: least length of a list, or of each list in a structure.
         count: length of a list; 0 for any.
         filled: whether a list of texts must not contain empty ones.
-        per: for a list, the name of another list column of the same length, with one value here for each value there.
+        per: for a list, the name of another list column; this column has one value for each value of that column.
     """
 
     name: str

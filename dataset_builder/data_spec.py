@@ -502,8 +502,7 @@ def _in_file(path: Path, given: Mapping[str, Any]) -> Reading:
 
 
 def _is_of_questions(columns: Collection[str]) -> bool:
-    """Return whether two of question, options and answer are among the columns; the third can have another heading,
-    which the user can give."""
+    """Return whether at least two of question, options and answer are columns; the user can name the third."""
     names = {column.strip().lower() for column in columns}
     has_options = any(name in ("options", "choices") or _OPTION.fullmatch(name) for name in names)
     is_asked, is_answered = names & {"question", "instruction"}, names & {"answer", "answers", "correct_answer"}
@@ -619,8 +618,7 @@ def check_fields(spec: DataSpec, reading: Reading) -> None:
 
 
 def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
-    """Return the spec with the folder of a table or of strong labels as the audio folder, if the sound files are
-    there."""
+    """Return the spec; if a table or strong labels are next to their sound files, with their folder as audio folder."""
     if spec.audio is not None or reading.kind not in ("table", "labels"):
         return spec
     from .sounds.files import FoundFiles
@@ -630,7 +628,7 @@ def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
     folder = path if path.is_dir() else path.parent
     try:
         if reading.kind == "table":
-            # The first file that the table names.
+            # Look for the first file that the table names.
             lines = head_of(path)
             columns = lines[0].fields if lines else ()
             column = heading_of(spec.file, columns) if spec.file else first_heading(FILE_COLUMNS, columns)
@@ -641,7 +639,7 @@ def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
                 and FoundFiles(folder, follow_links=spec.follow_links).named(names[0]).is_file()
             )
         else:
-            # A sound file named in the labels, or next to a label file of the same name.
+            # Look for a sound file that the labels name, or one next to a label file of the same name.
             sounds = {file.stem for file in folder.iterdir() if file.suffix.lower() in AUDIO_SUFFIXES}
             files = (
                 [path] if path.is_file() else [file for file in folder.iterdir() if file.suffix.lower() in _LABEL_FILES]

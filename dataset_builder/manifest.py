@@ -248,7 +248,7 @@ def batches_of(
         of_group = 0
         for chunk in map(group.column, range(group.num_columns)):
             if columns is None or any(f"{chunk.path_in_schema}.".startswith(f"{column}.") for column in columns):
-                # For nulls in lists, only their number is stored.
+                # A file stores only the number of nulls in a list, so a small file can declare any number of values.
                 values = 8 * chunk.num_values
                 if values > LARGEST_GROUP:
                     raise DatasetError(f"{name} declares {chunk.num_values:,} values in {chunk.path_in_schema}")
@@ -413,7 +413,7 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
     else:
         licence = theirs
     columns = audio_columns(features[first])
-    # A list can be empty.
+    # A row can have an empty list of clips.
     shown = next((column for column in columns if not column.is_list), columns[0])
     body = (
         card_templates(Path(__file__).parent)

@@ -513,8 +513,7 @@ def _format(spec: DataSpec) -> tuple[str | None, ReadOptions]:
 
 
 def left_out_notes(reasons: Mapping[str, str | None]) -> list[str]:
-    """Return notes on what is left out, one for each reason; `reasons` by name, None for a name that is not left
-    out."""
+    """Return a note for each reason; `reasons` has the reason of each name, None if the name is not left out."""
     notes = []
     for reason in dict.fromkeys(filter(None, reasons.values())):
         names = [name for name, of_name in reasons.items() if of_name == reason]

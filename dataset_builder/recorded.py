@@ -134,7 +134,7 @@ def offered(
         except DatasetError as error:
             reason = str(error)
             if isinstance(error, UnlabelledError) and isinstance(recordings, ReadRecordings) and recordings.labelling:
-                # How to get classes.
+                # Append how to give classes.
                 reason = f"{reason}; {recordings.labelling}"
             if name in required:
                 raise DatasetError(reason) from error

@@ -89,7 +89,7 @@ class LocalFolder:
         return names
 
     def ask(self, question: Callable[[], Answer]) -> Answer:
-        """Return the answer of `datasets`."""
+        """Return the result of a call."""
         return question()
 
     def parquet_files(self) -> list[str]:
@@ -155,7 +155,7 @@ class HubRepository:
         return [file.removeprefix(start) for file in files]
 
     def ask(self, question: Callable[[], Answer]) -> Answer:
-        """Return the answer of the Hub, with retries if they can help."""
+        """Return the result of a call of the Hub, which is repeated if that can help."""
         try:
             return call(Action(f"read the data set {self.source}", repository=self._repository), question)
         except HubError as error:
@@ -458,8 +458,8 @@ class _InvalidClipError(Exception):
 class StoredData(HeldData["StoredConfiguration"]):
     """Data stored as Parquet shards with embedded audio; see `Data`.
 
-    If there is a manifest (`build_dataset` writes one), a shard must have the digest in it, so that a fingerprint never
-    stands for other samples than those that are read.
+    If there is a manifest (`build_dataset` writes one), a shard must have the digest in it, so that the
+    fingerprint always identifies the samples that are read.
     """
 
     def __init__(self, source: str, *, revision: str | None = None) -> None:

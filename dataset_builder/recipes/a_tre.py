@@ -1,5 +1,4 @@
-"""Single scenes in three splits; a small model reconstructs their embeddings from their attributes (arXiv
-2603.13685)."""
+"""Single scenes in three splits, whose embeddings a small model predicts from attributes (arXiv 2603.13685)."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Recipe(Generic[AnySpec]):
         raise NotImplementedError(f"{type(self).__name__} does not draw rows")
 
     def random(self, spec: AnySpec, *place: int) -> np.random.Generator:
-        """Return the random generator of a place, e.g. a row number, from the spec's ``seed``, for this recipe only."""
+        """Return this recipe's random generator for a place, e.g. a row number, seeded by the spec's ``seed``."""
         stream = int(hashlib.sha256(self.name.encode()).hexdigest()[:8], 16)
         return random_generator(getattr(spec, "seed", 0), stream, *place)
 
@@ -119,8 +119,7 @@ class Recipe(Generic[AnySpec]):
         return DrawnRendering.of_recipe(self, spec)
 
     def sample_rate(self, spec: AnySpec) -> int | None:
-        """Return the sample rate of every clip in Hz, from the spec or its sounds (``clip_rate``); None if clips
-        differ."""
+        """Return the sample rate in Hz, from the spec or its sounds (``clip_rate``); None if clips differ."""
         rate: int | None = getattr(spec, "clip_rate", getattr(spec, "sample_rate", None))
         return rate
 
@@ -183,8 +182,10 @@ class AnnotatedRecipe(Protocol[Made]):
 
 @runtime_checkable
 class ValidatedRecipe(Protocol):
-    """A recipe of test items that also draws a validation split for selecting models in training: it shares no sounds
-    with the test items or the training rows."""
+    """A recipe of test items that also draws a validation split, for model selection in training.
+
+    The validation split shares no sounds with the test items or the training rows.
+    """
 
     def render_validation(self, scenes: Any, items: int) -> Rendering:
         """Draw items of the split ``validation`` without writing anything.

@@ -90,7 +90,7 @@ class CaptionedSpec(ToneSpec):
 
     @property
     def shortest_event(self) -> int:
-        """Return the number of samples of the shortest event: its sound fills this share of a clip."""
+        """Return the number of samples of the shortest event, which its sound fills completely."""
         return self.num_samples - round(captioned.LATEST_START * self.sample_rate)
 
     def draw_late(self, count: int, rng: np.random.Generator) -> tuple[float, ...]:
@@ -132,7 +132,7 @@ class SequenceSpec(CaptionedSpec):
 
     @property
     def shortest_event(self) -> int:
-        """Return the number of samples of the shortest event: its sound fills this share of a clip."""
+        """Return the number of samples of the shortest event, which its sound fills completely."""
         longest_gap = math.ceil(max(self.gaps) * self.sample_rate)
         return min(
             int((self.num_samples - longest_gap * (count - 1)) * captioned.least_share(count))
@@ -158,8 +158,7 @@ def draw_sounds(
     seconds: Sequence[float],
     rng: np.random.Generator,
 ) -> tuple[int, ...] | None:
-    """Draw a sound with random words for each name, long enough to be heard twice in its time; None if a name has
-    none."""
+    """Draw a sound with random words for each name, long enough to repeat in its time; None if a name has none."""
     sounds = []
     for name, of_sound in zip(names, seconds, strict=True):
         words = palette.draw_words(split, name, mentioned, rng)
@@ -189,8 +188,7 @@ def draw_named(
 
 
 def none_left(setting: str, value: int, number: int, spec: CaptionedSpec) -> InputError | DatasetError:
-    """Return the error for more items or rows than sounds permit: too few recordings, or unsuitable settings of
-    tones."""
+    """Return the error that sounds permit no more items or rows: few recordings, or unsuitable tone settings."""
     text = f"{setting} is {value:,}, but after {number:,} no sounds are left that were not used together before"
     if spec.is_of_tones:
         return InputError(f"{text}. Make {setting} at most {number:,}, or num_classes (now {spec.num_classes}) larger")

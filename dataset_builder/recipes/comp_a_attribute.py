@@ -66,8 +66,7 @@ class _Attribute(ItemRecipe[AttributeSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, AttributeSpec]:
-        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no
-        such clips."""
+        """Return the settings of each preset, by name; the paper has no such clips, so ``paper-`` presets are equal."""
         mini, full = AttributeSpec(items=100), AttributeSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 

@@ -49,8 +49,7 @@ class _Order(ItemRecipe[OrderSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, OrderSpec]:
-        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no
-        such clips."""
+        """Return the settings of each preset, by name; the paper has no such clips, so ``paper-`` presets are equal."""
         mini, full = OrderSpec(items=100), OrderSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
@@ -95,7 +94,7 @@ class _Order(ItemRecipe[OrderSpec]):
             wordings = [CaptionWording(sequence=template)] * 2
             late = spec.draw_late(2, rng)
             together = one * other if rng.random() < 0.5 else other * one
-            # As many items with either mention.
+            # Third clips are equally frequent for both mentions.
             before, after = (int((turn // 2 + later) * spec.triplets) for later in (0, 1))
             if after > before:
                 template = dealt(templates_for("together", split), before, spec.seed, _OVERLAYS, half, turn % 2)

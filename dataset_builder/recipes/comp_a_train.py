@@ -105,8 +105,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, TrainingSpec]:
-        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no
-        such clips."""
+        """Return the settings of each preset, by name; the paper has no such clips, so ``paper-`` presets are equal."""
         mini, full = TrainingSpec(train_rows=4_000, validation_rows=200), TrainingSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 

@@ -1,9 +1,10 @@
 """Composed queries: a source clip, a change in words, and candidates that include every single-aspect shortcut.
 
-The candidates of a row are all combinations of right and wrong aspects, and each is the target equally often, so the
-clips alone do not reveal the target and trivial baselines are exact. A model that uses only the source is left with the
-candidates that keep it (1/4, 1/3, 1/2 in the order of `KINDS`); one that uses only the text, with the candidates that
-it is true of (1/2, 1/3, 1/2); one that uses both without order or binding, with two if a sound is added or changed.
+The candidates of a row are all combinations of right and wrong aspects, and each is the target equally often. The clips
+alone therefore do not reveal the target, and the accuracy of trivial baselines is known exactly. A model that uses only
+the source guesses among the candidates that keep it (accuracy 1/4, 1/3, 1/2 in the order of `KINDS`). A model that uses
+only the text guesses among the candidates for which it is true (1/2, 1/3, 1/2). A model that uses both, but neither
+order nor binding, guesses between two candidates if a sound is added or changed.
 """
 
 from __future__ import annotations
@@ -116,10 +117,10 @@ class ComposedQueries(Recipe[ComposedSpec]):
         )
 
     def draw(self, spec: ComposedSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """Yield rows, alternating between kinds; `attribute` is left out if fewer than four labels have sounds with
-        both words.
+        """Yield rows, alternating between kinds.
 
-        Labels are used evenly in each role, and sounds evenly overall.
+        Labels are used evenly in each role, and sounds evenly overall. The kind `attribute` is left out if fewer than
+        four labels have sounds with both words.
         """
         every, in_rounds = SlotPool(sounds), Use()
         for number in range(spec.items):

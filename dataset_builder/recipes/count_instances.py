@@ -162,7 +162,7 @@ class CountInstances(Recipe[CountSpec]):
                     f"counted must last {SHORTEST:g} s or more"
                 )
                 if entry in too_short:
-                    raise DatasetError(f"{why}; its label has no other: leave it out")
+                    raise DatasetError(f"{why}; its label has no other sound; leave it out")
                 warnings.warn(f"{why}; it is left out of {self.name}", stacklevel=2)
                 too_short.add(entry)
                 for use in uses.values():

@@ -116,14 +116,12 @@ class Factors(Recipe[FactorSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, FactorSpec]:
-        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no
-        such clips."""
+        """Return the settings of each preset, by name; the paper has no such clips, so ``paper-`` presets are equal."""
         mini, full = FactorSpec(stars=32, crossed_levels=(8, 4, 4, 4)), FactorSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
     def columns(self, spec: FactorSpec) -> Sequence[DataColumn]:
-        """Return the columns; ``metadata`` and ``gains`` as in other recipes with scenes; onsets are shares of a
-        period."""
+        """Return the columns; ``metadata`` and ``gains`` as in other scene recipes; onsets are shares of a period."""
         factors = ("", *ATTRIBUTES, sources.ONSET)
         changed = (
             "factor that differs from the star's base: `timbre`, `pitch`, `rate`, `amplitude`, `onset`; "

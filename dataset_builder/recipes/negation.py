@@ -75,8 +75,9 @@ class NegationSpec(SlotSpec):
 class Negations(Recipe[NegationSpec]):
     """Two clips and two captions that differ in one word; each caption is true of one clip and false of the other.
 
-    Items come in mirrored pairs about the same clips: the second denies of the second clip what the first denies of the
-    first clip. A model's preference for a word with a clip is therefore right in one of them and wrong in the other.
+    Items come in mirrored pairs about the same two clips: in one item, the caption with the negation (or the smaller
+    number) is true of the first clip; in the other item, of the second clip. A model that prefers a word for a clip is
+    therefore right in one of the items and wrong in the other.
     """
 
     name = "negation"

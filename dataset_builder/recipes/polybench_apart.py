@@ -30,8 +30,7 @@ class _ApartQuestions(CounterpartRecipe):
     clips_of_set = questions_of_set = 14
 
     def columns(self, spec: Any) -> Sequence[DataColumn]:
-        """Return the columns of a question, with its arrangement and the name of its pair, shared by both
-        arrangements."""
+        """Return the columns of a question, its arrangement, and the pair name that both arrangements share."""
         return question_columns(tasks=[kind.task for kind in self.kinds], polarities=("",), further=_FURTHER)
 
     def row(self, asked: AskedClip) -> Row:

@@ -65,8 +65,7 @@ class RateBindingSpec(Spec):
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """Return the indices of the voices that sound together, in twos; if their number is odd, the last group
-        has three."""
+        """Return the indices of voices that sound together: in twos, with three in the last group if odd."""
         firsts = range(0, len(self.voices) - 1, 2)
         ends = [*firsts[1:], len(self.voices)]
         return tuple(tuple(range(first, end)) for first, end in zip(firsts, ends, strict=True))
@@ -108,8 +107,7 @@ class RateBindings(Recipe[RateBindingSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, RateBindingSpec]:
-        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no
-        such clips."""
+        """Return the settings of each preset, by name; the paper has no such clips, so ``paper-`` presets are equal."""
         mini = RateBindingSpec()
         full = RateBindingSpec(low_notes=(55, 57, 60, 63), high_notes=(75, 78, 81, 84))
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}

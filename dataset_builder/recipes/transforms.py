@@ -24,8 +24,7 @@ class Transforms(Recipe[bases.TransformSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, bases.TransformSpec]:
-        """Return the settings of each preset, by name; the ``paper-`` presets have the paper's ranges and
-        transforms."""
+        """Return the settings of each preset; ``paper-`` presets have the paper's ranges and transforms."""
         paper: dict[str, Any] = {"transforms": ("noise", "reverb"), "ranges": bases.PAPER_RANGES}
         mini: dict[str, Any] = {"bases": 48, "untransformed": 112}
         return {

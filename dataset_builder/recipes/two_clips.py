@@ -120,8 +120,7 @@ def _which_order(sources: tuple[int, ...], said: list[str], spec: TwoClipsSpec, 
 
 
 def _what_differs(sources: tuple[int, ...], said: list[str], spec: TwoClipsSpec, rng: np.random.Generator) -> _Asked:
-    """Draw a clip with two sounds, one of them twice, and four variants: another sound, order or number, and the
-    same."""
+    """Draw a clip with two sounds, one of them twice, and four variants: another sound, order, number, or none."""
     x, y, z = sources
     single = int(rng.integers(SLOTS))
     moved, added = ((single + n) % SLOTS for n in rng.permutation((1, 2)))

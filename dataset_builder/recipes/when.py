@@ -73,8 +73,7 @@ class WhenSpec(SlotSpec):
 
 
 class WhenHeard(Recipe[WhenSpec]):
-    """Groups of three clips with the same three spans, over which three labels rotate, and a question about one
-    label."""
+    """Groups of three clips in which three labels rotate over the same spans, and a question about one label."""
 
     name = "when"
 

@@ -237,7 +237,7 @@ class TransformSpec(SceneSpec):
 
 @dataclass(frozen=True)
 class Version:
-    """A sound whose middle is a clip: a base, or a candidate with which the copies of a base are compared.
+    """A sound whose middle is used as a clip: a base, or a candidate for comparison with the copies of a base.
 
     Attributes:
         candidate: one of `CANDIDATES`; empty for a base.
@@ -297,7 +297,7 @@ def _scenes_of(spec: TransformSpec) -> Iterator[Base]:
             others = [source for source in others if source not in rest] or others
             different = (others[int(rng.integers(len(others)))], *rest)
             for candidate, sources in ((SAME, scene.sources), (factor, different)):
-                # At the same shares of the periods.
+                # Onsets are at the same shares of the periods.
                 onsets = draw_onsets(sources, spec, random_generator(spec.seed, _ONSETS_CANDIDATES, number))
                 scenes.append((candidate, sources, onsets))
         versions = []
@@ -374,8 +374,9 @@ class Copy:
 
 
 def base_length(source: Signal, sample_rate: int, duration: float, reach: float) -> int:
-    """Return the samples of a clip from a longer sound: at most `duration` seconds, with `reach` times as many
-    available.
+    """Return the number of samples of a clip from a longer sound.
+
+    A clip has at most `duration` seconds, and the sound has `reach` times as many samples as the clip.
 
     Raises:
         DatasetError: the clip would be too short.
@@ -434,8 +435,9 @@ def reach_of(transforms: Sequence[tuple[Transform, ParameterRange]]) -> float:
 def render_candidates(clips: Sequence[Signal], sample_rate: int, base: Pcm16, *, inverted: bool) -> list[Pcm16]:
     """Return clips [samples] of one length, all with exactly the root mean square of a base (int16).
 
-    All are equally softer if one would exceed full scale. `with_energy` defines "exactly". Frequencies above `HIGHEST`
-    are removed first: otherwise clips that are equally loud at one rate would not be at a lower one.
+    If one would exceed full scale, all are lowered by the same factor. `with_energy` defines "exactly". Frequencies
+    above `HIGHEST` are removed first: otherwise clips that are equally loud at one rate would differ in level at a
+    lower rate.
 
     Raises:
         DatasetError: a clip is silent.

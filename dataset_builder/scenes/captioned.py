@@ -129,7 +129,7 @@ def time_line(
         expression: any.
         span: start and stop, in samples.
         gap: samples of silence between two parts of a `Then`; negative if they overlap.
-        shares: returns positive numbers, in proportion to which the parts of a `Then` divide the rest of their span.
+        shares: returns positive weights, by which the parts of a `Then` divide the rest of their span.
     """
     if isinstance(expression, Leaf):
         return [span]
@@ -229,8 +229,7 @@ class TimedRow:
     fade: int
 
     def heard(self, event: Event) -> tuple[int, int]:
-        """Return the first sample of an event that counts, and the one after the last: half of each crossfade
-        counts."""
+        """Return an event's first sample that counts and the one after the last, with half of each crossfade."""
         return event.start + self.fade // 2, event.stop - self.fade // 2
 
 
@@ -310,8 +309,7 @@ def _own_length(tree: Expression, lengths: Mapping[Leaf, int], joint: int) -> in
 
 
 def _part(entry: int, most: int, shortest: int, sounds: EventSounds, rng: np.random.Generator) -> Event:
-    """Return a sound alone: a loop fills its share; for a sound longer than its share, an excerpt that is not too
-    soft."""
+    """Return a sound alone; a loop fills its share, and a longer sound is cut to an excerpt that is not too soft."""
     length = sounds.length(entry)
     if length is None:
         return Event(entry, 0, most)
@@ -451,8 +449,7 @@ class Palette:
         return novel_pairs(self.noun(name) for of_split in self.by_split.values() for name in of_split)
 
     def subset(self, names: Sequence[str]) -> str:
-        """Return ``seen`` if two names can occur together in training,
-        ``novel`` if not, and "" if they are of one kind."""
+        """Return ``seen`` if two names can occur together in training, else ``novel``; empty if of one kind."""
         if not self.can_meet(names):
             return ""
         return SUBSETS[frozenset(map(self.noun, names)) in self.novel]
@@ -463,8 +460,7 @@ class Palette:
         return len(kinds) == len(names)
 
     def pairs(self, split: str) -> Mapping[str, list[tuple[str, str]]]:
-        """Return the pairs of names of a split that may occur together, by subset; no novel pairs in the
-        validation split."""
+        """Return a split's pairs of names that may occur together, by subset; for validation, no novel pairs."""
         by_subset: dict[str, list[tuple[str, str]]] = {subset: [] for subset in subsets_of(split)}
         for pair in combinations(self.by_split[split], 2):
             subset = self.subset(pair)
@@ -485,7 +481,7 @@ class Palette:
         return None
 
     def said(self, split: str, name: str, attribute: str) -> tuple[str, ...]:
-        """Return the words for an attribute among the sounds of a name in a split."""
+        """Return the words for an attribute that sounds of a name have in a split."""
         key = (split, name, attribute)
         if key not in self._said:
             words = (self.words(number).get(attribute) for number in self.by_split[split][name])
@@ -500,7 +496,8 @@ class Palette:
     def numbers(self, split: str, name: str, words: Words, seconds: float | None = None) -> NDArray[np.intp]:
         """Return the indices of the sounds of a name for which words are true.
 
-        A sound whose level is not mentioned is one of the louder half, so that nothing masks a sound not called quiet.
+        If the words do not mention the level, only sounds of the louder half are returned, because other sounds must
+        not mask a sound that is not called quiet.
 
         Args:
             split: split of the sounds.
@@ -532,7 +529,7 @@ class Palette:
         return Leaf(self.name(number), tuple(word for one, word in self.words(number).items() if one in of_leaf))
 
     def exchanged(self, split: str, first: int, second: int, exchanged: Sequence[str], words: Words) -> list[int]:
-        """Return sounds of the first one's name that have the second one's words for some attributes, and else its own.
+        """Return sounds like the first one, except that some attributes have the second one's words.
 
         Args:
             split: split of all sounds.
@@ -588,8 +585,7 @@ class Palette:
 
 
 def subsets_of(split: str) -> tuple[str, ...]:
-    """Return the subsets of items of a split; the validation split, with which training selects models, has no
-    novel pair."""
+    """Return the subsets of items of a split; the validation split, used for model selection, has no novel pair."""
     return SUBSETS if split == "test" else SUBSETS[:1]
 
 
@@ -599,7 +595,7 @@ def novel_pairs(names: Iterable[str]) -> frozenset[frozenset[str]]:
     They depend only on the names, so they are new to a model whatever seed it was trained with.
     """
     every = sorted(set(names))
-    # In the order of their digests.
+    # Digests give an order that depends only on the names.
     pairs = sorted(
         map(frozenset, combinations(every, 2)),
         key=lambda pair: hashlib.sha256(" | ".join(sorted(pair)).encode()).hexdigest(),

@@ -261,8 +261,7 @@ class EventSounds:
 
     @cached_property
     def _spans(self) -> Callable[[int, int, float, int, float], Activity]:
-        """Return a cached function for an event's audible spans from its start, with gaps: clips of a row share
-        events."""
+        """Return a function for an event's audible spans from its start, cached because clips share events."""
 
         def spans(entry: int, length: int, gain: float, offset: int, behind: float) -> Activity:
             mask = self.heard(Event(entry, 0, length, gain, offset), behind)
@@ -294,8 +293,7 @@ class EventSounds:
 
     @cached_property
     def _cycle(self) -> Callable[[int], _Cycle]:
-        """Return a function from an entry to its cycle, cached: clips are mixed on several threads, mostly row by
-        row."""
+        """Return a function from an entry to its cycle, cached because several threads mix clips row by row."""
         return lru_cache(maxsize=_KEPT)(self._read)
 
     def _read(self, entry: int) -> _Cycle:
@@ -444,7 +442,7 @@ class DrawnRendering(Rendering):
             spec: settings of the rows.
             splits: splits of the rows; by default the recipe's splits.
         """
-        # In a notebook, the recipe with a name may change.
+        # In a notebook, a recipe may be redefined under the same name.
         key = (recipe.name, recipe.version, type(recipe), type(recipe).draw, spec, splits)
         rendering: Self = cls._renderings.setdefault(key, cls(recipe, spec, splits))
         if rendering not in cls._latest:

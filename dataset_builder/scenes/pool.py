@@ -154,8 +154,7 @@ class SoundPool:
                     yield (first, second)
 
     def best_pair(self, *, unrelated: bool) -> tuple[int, tuple[str, str] | None]:
-        """Return the largest number of labels shared by two different conditions, and these conditions; None
-        without two."""
+        """Return the most labels that two different conditions share, and the two conditions; None without two."""
         conditions, table = self._shared
         best: tuple[int, tuple[str, str] | None] = (-1, None)
         for place, first in enumerate(conditions):
@@ -262,7 +261,7 @@ class SoundPool:
             if serving >= count:
                 nearest = f"--set classes={max(2, count - 1)}"
                 return f"{text}the groups of these recordings do not permit this: {nearest}, or other groups"
-            names = f"{listed([repr(label) for label in single])} {'has' if len(single) == 1 else 'have'} one only"
+            names = f"{listed([repr(label) for label in single])} {'has' if len(single) == 1 else 'have'} only one"
             nearest = f": --set classes={serving}" if serving >= 2 else ""
             return f"{text}{serving} of {len(self.by_label)} have them, {names}{nearest}"
         best, pair = self.best_pair(unrelated=unrelated)

@@ -131,8 +131,7 @@ def _distinct(draw: Callable[[int], Codes], count: int) -> Codes:
 
 
 def attribute_classes(codes: Codes, num_classes: int) -> NDArray[np.int32]:
-    """Return the class of every attribute of every source: codes [..., width] -> [..., width, 4], EMPTY for no
-    source."""
+    """Return the class of each attribute of each source, EMPTY if none: codes [..., width] -> [..., width, 4]."""
     radix = num_classes ** np.arange(len(ATTRIBUTES) - 1, -1, -1)
     classes = codes[..., None] // radix % num_classes
     return np.where(codes[..., None] == EMPTY, EMPTY, classes).astype(np.int32)
@@ -260,8 +259,7 @@ def _greedy(
 def _exchange(
     cells: NDArray[np.intp], sizes: NDArray[np.int64], target: NDArray[np.int64], taken: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Exchange single choices between groups while this raises the objective; return the number chosen in each
-    group."""
+    """Exchange single choices between groups while this raises the objective; return the choices per group."""
     taken = taken.copy()
     filled = np.bincount(cells.ravel(), np.repeat(taken, cells.shape[1]), minlength=len(target)).astype(np.int64)
     same = cells[:, None, :] == cells[None, :, :]

@@ -93,7 +93,7 @@ class SlotPool(SoundPool):
     ) -> tuple[str, ...]:
         """Draw `count` labels, least-drawn first; `use` counts them.
 
-        No label has all words of another or of an excluded one, as ``dog barking`` has of ``dog``.
+        No label has all words of another one or of an excluded one: ``dog barking`` has all words of ``dog``.
 
         Raises:
             DatasetError: there are too few.

@@ -364,8 +364,7 @@ def draw_stars(spec: SceneSpec, stars: int) -> Iterator[FactorClip]:
 
 
 def spread(classes: int, count: int) -> tuple[int, ...]:
-    """Return `count` of the classes 0..classes-1, with both ends, as evenly spaced as possible; halves are
-    rounded up."""
+    """Return `count` of the classes 0..classes-1, with both ends, evenly spaced; halves are rounded up."""
     gaps = count - 1
     return tuple((2 * number * (classes - 1) + gaps) // (2 * gaps) for number in range(count))
 

@@ -330,8 +330,7 @@ def amplitude_envelope(
 
 @njit(cache=True, nogil=True)
 def _next_stage(stage: int, level: float, targets: _Stages, holds: _Holds) -> tuple[int, bool, bool, int]:
-    """Return the stage after ``stage``: its index, whether it moves, whether upwards, and for how many blocks it
-    holds."""
+    """Return the stage after ``stage``: its index, whether it moves, whether upwards, and its blocks of hold."""
     stage += 1
     if stage > 2:
         return stage, False, False, 0
@@ -385,8 +384,7 @@ def depth_of(value: int) -> int:
 
 
 def pitch_envelope(voice: Voice, blocks: int, key_up: int, sample_rate: int) -> NDArray[np.float64]:
-    """Return the octaves [blocks] by which the pitch envelope shifts the pitch; ``key_up``: the block of the
-    release."""
+    """Return the octaves [blocks] by which the pitch envelope shifts the pitch; ``key_up``: block of the release."""
     unit = PITCH_RATE_UNIT * BLOCK / sample_rate
     levels = tuple(PITCH_LEVELS[level] / 32 for level in voice.pitch_levels)
     steps = tuple(PITCH_RATES[rate] * unit for rate in voice.pitch_rates)
@@ -398,7 +396,7 @@ def pitch_envelope(voice: Voice, blocks: int, key_up: int, sample_rate: int) -> 
 def lfo(voice: Voice, blocks: int, sample_rate: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the LFO's wave, 0 to 1, and the depth after its delay, 0 to 1, each [blocks].
 
-    Without LFO key sync the wave starts where the hardware's happens to be; here at its phase 0, as in dexed-py. The
+    Without LFO key sync, the hardware's wave starts at any phase; here it starts at phase 0, as in dexed-py. The
     times of the delay and the phases: measured black-box on dexed-py 0.3.0.
     """
     seconds = BLOCK / sample_rate
@@ -438,7 +436,7 @@ def modulate_amplitude(
     """Apply the LFO to an operator's ``levels`` [blocks] in octaves, in place.
 
     ``weight`` is the product of the voice's depth and the operator's sensitivity, each at most 1. The law is a fit to
-    black-box measurements on dexed-py 0.3.0; it lowers the level by 1.2 % where the LFO is at its top.
+    black-box measurements on dexed-py 0.3.0; it lowers the level by 1.2 % when the LFO is at its maximum.
     """
     for block in range(len(levels)):
         exponent = _AMPLITUDE_EXPONENT * (1.0 - values[block]) * depths[block] * weight

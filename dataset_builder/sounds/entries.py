@@ -71,7 +71,7 @@ def label_text(label: str) -> str:
 
 
 def related(condition: str, other: str) -> bool:
-    """Return whether two conditions are related more than by chance: ``flite/awb`` and ``flite/slt``, one engine.
+    """Return whether two conditions have one origin, e.g. ``flite/awb`` and ``flite/slt``: voices of one engine.
 
     They are related if the first parts of their paths are equal; a condition without ``/`` is related only to itself.
     The empty condition, of recordings without one, is related to none.
@@ -184,8 +184,7 @@ def words_of_classes(attribute: str, num_classes: int) -> Mapping[str, tuple[int
 
 @cache
 def dimension_of(word: str) -> str:
-    """Return the attribute of a word for tones, empty for other words; two words of one attribute exclude each
-    other."""
+    """Return the attribute of a tone's word, empty for other words; words of one attribute exclude each other."""
     return next((attribute for attribute, words in word_places().items() if word in words), "")
 
 

@@ -37,7 +37,7 @@ class FoundFiles:
 
     @cached_property
     def _seen(self) -> tuple[list[Path], dict[str, str]]:
-        """Return the sound files, and the reason against every other file, without opening any."""
+        """Return the sound files, and why each other file is not read, without opening any."""
         sounds: list[Path] = []
         left_out: dict[str, str] = {}
         # Folders still to examine, each with the real paths of those above it.

@@ -224,7 +224,7 @@ def hub_rows(
             )
             wanted = _checked_files(place, builder)
             every = builder.config.data_files or {}
-            # Of Parquet, only the files of the requested splits are downloaded.
+            # Download only the Parquet files of the requested splits.
             is_parquet = type(builder).__module__.endswith(".parquet")
             if is_parquet and not is_local and names and set(names) <= set(every):
                 data_files = {name: [str(file) for file in every[name]] for name in names}
@@ -239,7 +239,7 @@ def hub_rows(
                 place, lambda: datasets.load_dataset_builder("parquet", data_files=data_files, features=features)
             )
             wanted = _checked_files(place, builder)
-        # By the sizes of the files, whatever the data set says about itself.
+        # Add up the sizes of the files: the size that a data set declares is not trusted.
         size = 0 if isinstance(place, LocalFolder) else place.size_of(wanted)
         if size > LARGEST_DOWNLOAD:
             raise SoundError(
@@ -279,7 +279,7 @@ def _checked_files(place: Place, builder: datasets.DatasetBuilder) -> list[str]:
 
 
 def _asked(place: Place, question: Callable[[], Answer]) -> Answer:
-    """Return the answer of `datasets`, which can fail in any way with untrusted files."""
+    """Return the result of a call of `datasets`; untrusted files can make it raise any error."""
     try:
         return place.ask(question)
     except DatasetError:
@@ -291,8 +291,10 @@ def _asked(place: Place, question: Callable[[], Answer]) -> Answer:
 
 @contextmanager
 def _preparing(progress: bool) -> Iterator[None]:
-    """Set up `datasets` for preparing data: with or without its progress bars, and without torchcodec for a folder of
-    sound files, where `datasets` requires but does not use it."""
+    """Set up `datasets` to prepare data with or without progress bars, and without torchcodec.
+
+    For a folder of sound files, `datasets` requires torchcodec without using it.
+    """
     import datasets
 
     def encode(self: datasets.Audio, value: Any) -> dict[str, Any]:

@@ -38,17 +38,16 @@ OF_LABELS = "labels"
 
 
 def _key(label: str) -> str:
-    """Return a label in the form in which hierarchies are compared; FSD50K has
-    ``Wind_instrument_and_woodwind_instrument``."""
+    """Return a label as hierarchies are compared; FSD50K has ``Wind_instrument_and_woodwind_instrument``."""
     return label_text(label).replace(", ", " and ").casefold()
 
 
 def specific_labels(labels_of_each: Sequence[Sequence[str]], hierarchy: str | None = None) -> list[str | None]:
-    """Return the label of each recording of a single thing, None for the others.
+    """Return the most specific label of each recording that contains a single thing; None for the others.
 
-    It is the recording's only label or, with a hierarchy, the label that all its other labels are above.
+    It is the recording's only label or, with a hierarchy, the label below all its other labels.
 
-    Labels that occur together need not be more general than each other, so the hierarchy must be given.
+    If labels occur together, one is not necessarily more general than the other, so the hierarchy must be given.
 
     Args:
         labels_of_each: the labels of each recording.
@@ -131,7 +130,7 @@ def candidates_of(
     captions: Sequence[tuple[str, ...]],
     words: Sequence[Mapping[str, str]],
 ) -> tuple[list[Candidate], dict[str, str]]:
-    """Return the rows of a table or a data set as recordings to read, and the reasons against the others, by id.
+    """Return the rows of a table or a data set as recordings to read, and why the others are left out, by id.
 
     Args:
         ids: ids of the rows.

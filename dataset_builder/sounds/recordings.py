@@ -228,8 +228,7 @@ def _opened(file: SoundFile) -> int | io.BytesIO:
 
 
 def _transcoded(path: Path) -> bytes:
-    """Return the sound of a file that libsndfile does not read, as WAV; FFmpeg opens no other file or network for
-    it."""
+    """Return the sound of a file that libsndfile cannot read, as WAV; FFmpeg may open no other file or network."""
     program = shutil.which("ffmpeg")
     if program is None:
         raise SoundError(f"ends in {path.suffix.lower()}, which needs FFmpeg to be installed")
@@ -540,9 +539,9 @@ def _read(candidate: Candidate) -> Decoded:
 
 
 def _contrasted(source: str, usable: Sequence[Usable]) -> list[Usable]:
-    """Return recordings without the loudness words of labels that have only one such word, and so no contrast.
+    """Remove the loudness words of labels that have only one such word, and return the recordings.
 
-    Without another word there is no level to keep, and the sound would be as loud as those without words.
+    A single word distinguishes no levels, and its sounds would be as loud as sounds without words.
     """
     said: dict[tuple[str, str], set[str]] = defaultdict(set)
     for candidate, _ in usable:
@@ -573,8 +572,7 @@ def _merged(usable: Sequence[Usable]) -> list[Usable]:
 
 
 def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
-    """Return copies of another recording that could be on the other side of a split, or contradict it, with the
-    reason."""
+    """Return, with reasons, copies of another recording that contradict it or may be in another split."""
     problems = {}
     for pairs in copies_of(usable, lambda pair: pair[1].sound):
         copies = [candidate for candidate, _ in pairs]
@@ -582,7 +580,7 @@ def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
         for candidate in copies:
             called = (candidate.label, candidate.labels, candidate.words)
             others = [copy for copy in copies if (copy.label, copy.labels, copy.words) != called]
-            # Numbers can be two judgements of one recording.
+            # Two different numbers can be two ratings of one recording, which do not contradict each other.
             if others and candidate.number is None:
                 # It is unknown which of them is right, so neither is kept.
                 twin = others[0]

@@ -132,9 +132,9 @@ def split_of_sounds(entries: Sequence[Sound], shares: Mapping[str, float], *, se
     """Return the split of each sound: whole groups, with given shares of each label, drawn by content alone.
 
     If no group has sounds of several labels, the groups of each label are divided separately; otherwise all together,
-    e.g. speakers who say all words: each is on one side with all of them. Every split has a group of each label that
-    has as many groups as there are splits; a label with fewer is in the splits with the largest shares, and labels with
-    a single group are assigned to the splits in turn.
+    e.g. speakers who say all words: each speaker is on one side with all words. Every split has a group of each label
+    that has as many groups as there are splits; a label with fewer is in the splits with the largest shares, and labels
+    with a single group are assigned to the splits in turn.
 
     Args:
         entries: the sounds; sounds without a group are each a separate group.

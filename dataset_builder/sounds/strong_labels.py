@@ -131,7 +131,7 @@ def account_of(
         read: the labels.
         labels: the label files.
         used: the sound files that are used.
-        why: the reason against each other recording, by name.
+        why: why each other recording is left out, by name.
     """
     files = files_by_name(found)
     left_out, named = dict(found.left_out), dict[Path, str]()
@@ -351,7 +351,7 @@ def sound_paths(
                 names[0], f"is one of {len(names)} files of {recording!r}: {shown(names)}; keep one", recording
             )
         elif left_out is not None:
-            problems.add(str(folder), "has no sound of it", recording)
+            problems.add(str(folder), "has no sound of this recording", recording)
         else:
             missing.append(recording)
     if missing:
@@ -431,8 +431,8 @@ def audiotime_negatives(
     if not shared:
         theirs = sorted({label for clip in clips for label in clip.labels})
         raise AnnotationError(
-            f"no AudioTime clip has a label of the recordings, which are {shown(sorted(spelling.values()))}; its "
-            f"own are {shown(theirs)}"
+            f"no AudioTime clip has a label of the recordings; the recordings have "
+            f"{shown(sorted(spelling.values()))}, the clips have {shown(theirs)}"
         )
     alone = [clip for clip in shared if polyphony(clip) == 1 and set(relations(clip).values()) <= {"apart"}]
     paths = sound_paths(alone, FoundFiles(audio))

@@ -91,8 +91,7 @@ def formula_of(expression: Expression) -> str:
 
 
 def words_in(text: str) -> tuple[str, ...]:
-    """Return a text's words in lower case, also split at ``_`` and ``-``: equal for texts that differ in
-    punctuation."""
+    """Return a text's words in lower case, also split at ``_`` and ``-``, without punctuation."""
     return tuple(_WORD.findall(text.lower()))
 
 
@@ -116,8 +115,7 @@ class Vocabulary:
 
     @cached_property
     def phrases(self) -> Mapping[tuple[str, ...], _Unit]:
-        """Return the unit of each sequence of words; if ambiguous, a label takes precedence, then an attribute,
-        then a cue."""
+        """Return the unit of each sequence of words; a label takes precedence, then an attribute, then a cue."""
         attributes = {words_in(word): _Unit("attribute", word) for word in self.attributes}
         return {**_listed(), **attributes, **{words_in(label): _Unit("label", label) for label in self.labels}}
 

@@ -183,8 +183,7 @@ def wordings(expression: Expression, *, held_out: bool | None = None) -> tuple[C
 
 @cache
 def _wordings(joints: frozenset[tuple[str, bool]], held_out: bool | None) -> tuple[CaptionWording, ...]:
-    """Return the wordings of expressions with these kinds of joints, each with whether it needs a template that
-    chains."""
+    """Return the wordings for these kinds of joints; each kind says whether its template must chain."""
     options: list[tuple[CaptionTemplate | None, ...]] = []
     for meaning, of_meaning in caption_templates().items():
         suiting = tuple(template for template in of_meaning if template.chains or (meaning, True) not in joints)

@@ -375,8 +375,8 @@ total and number of events, none shorter than two blocks, and the longest is thr
 event."""
 
 _SLOTS, _SLOT = 6, 3
-"""For a clip of `counting/together`: number of times with sound, and the blocks of each; one block lies between "
-"them."""
+"""For a clip of `counting/together`: number of times with sound, and the blocks of each; one block lies between
+them."""
 
 
 def _longest(turn: Turn) -> TimeLines:
@@ -385,7 +385,7 @@ def _longest(turn: Turn) -> TimeLines:
     winner, shorter = _SHAPES[int(rng.integers(len(_SHAPES)))]
     shapes = [winner, *(shorter[int(rng.integers(len(shorter)))] for _ in range(2))]
     runs = [_placed(shape, rng) for shape in shapes]
-    # About one draw in ten: the longest event overlaps either of the others equally often.
+    # Accept about one draw in ten, in which the longest event overlaps both others equally often.
     while len({len(set(_blocks(one)) & set(_blocks(other))) for one, other in combinations(runs, 2)}) > 1:
         runs = [_placed(shape, rng) for shape in shapes]
     shift = _shift(rng, block)
@@ -394,8 +394,7 @@ def _longest(turn: Turn) -> TimeLines:
 
 
 def _placed(lengths: Sequence[int], rng: np.random.Generator) -> list[Interval]:
-    """Place events of given lengths in blocks, in random order at random positions, with at least a block of
-    silence."""
+    """Place events of given lengths in blocks, randomly, with at least a block of silence between them."""
     order = rng.permutation(lengths).tolist()
     spare = _BLOCKS - sum(order) - (len(order) - 1)
     # All ways to divide the rest among the silences are equally likely.
@@ -414,15 +413,14 @@ def _shift(rng: np.random.Generator, block: float) -> int:
 
 
 def _span(first: int, last: int, block: float, shift: int) -> Interval:
-    """Return blocks in steps, without the steps shared with other blocks, in which a repeated sound would begin
-    again."""
+    """Return blocks in steps, without the steps shared with other blocks: a repeated sound restarts in them."""
     return FIRST + shift + ceil(first * block), FIRST + shift + floor(last * block)
 
 
 def _together(turn: Turn) -> TimeLines:
-    """Draw six times with voices, four with two of them and two with the rest; two, three or four labels at once.
+    """Draw six times, two with four voices and four with two voices; two, three or four labels sound at once.
 
-    Whatever the answer, each of four labels sounds at three times: at two of them in one voice, and at one in two.
+    Whatever the answer, each of four labels sounds at three times: in one voice at two of them, in two voices at one.
     """
     labels, rng, block = turn.labels, turn.rng, turn.block
     # The first block of each time, with at least one block of silence between times.
@@ -450,8 +448,8 @@ def _together(turn: Turn) -> TimeLines:
 def _cast(count: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
     """Assign four labels to the voices of each time, the two times of four voices first; at most `count` at once.
 
-    The maximum is reached at one of the times, a maximum of three at two: so the number of times that two labels meet,
-    which shared frequency bands partly reveal, differs as little as possible.
+    A maximum of four is reached at one time, a maximum of three at one or two. The number of times at which two labels
+    meet, which shared frequency bands partly reveal, therefore differs as little as possible.
     """
     full: list[tuple[int, ...]]
     doubled: list[tuple[int, ...]] = [(2, 2), (3, 3)]
@@ -523,8 +521,7 @@ def _rotated(
 
 
 def _overlapping(lengths: Sequence[int], first: int, rng: np.random.Generator) -> list[Spans]:
-    """Draw the span of each sound: the first begins at a given step; the shorter ones overlap one side or lie
-    within."""
+    """Draw the span of each sound: the first at a given step; shorter ones overlap one of its sides or lie within."""
     longest, *shorter = lengths
     spans: list[Spans] = [((first, first + longest),)]
     for length in shorter:
@@ -535,7 +532,7 @@ def _overlapping(lengths: Sequence[int], first: int, rng: np.random.Generator) -
 
 
 def _concurrency(turn: Turn) -> TimeLines:
-    """Draw a track that overlaps another, and a third with the length, sound and level of the first that is alone."""
+    """Draw a track that overlaps another, and a third one, alone, with the length, sound and level of the first."""
     labels, number, rng = turn.labels, turn.number, turn.rng
     length, other = int(rng.integers(220, 291)), int(rng.integers(220, 291))
     gap, overlap = _GAPS[number % len(_GAPS)], _OVERLAPS[number // len(_GAPS) % len(_OVERLAPS)]
@@ -643,8 +640,7 @@ def _counting_both_ways(turn: Turn) -> TimeLines:
 
 
 def _duration_both_ways(turn: Turn) -> TimeLines:
-    """Draw three sounds of very different lengths over which labels rotate; together, the longest overlaps the
-    others."""
+    """Draw three sounds of very different lengths; labels rotate, and together, the longest overlaps the others."""
     rng = turn.rng
     unit = int(rng.integers(36, 40))
     lengths = [share * unit + int(rng.integers(0, 9)) for share in (11, 7, 4)]

@@ -168,7 +168,7 @@ def draw_questions(
 ) -> tuple[Question, ...]:
     """Return questions about recordings, balanced within each data set.
 
-    Divide recordings into splits before: a part of a balanced set is not balanced.
+    Divide the recordings into splits first: a part of a balanced set is not balanced.
 
     Args:
         annotations: annotations of recordings, in any order.
@@ -355,7 +355,7 @@ class AnnotatedQuestions(Rendering):
         kind, settings = kind_named(name), self.settings.questions
         facts = facts_of(part.clips, kind, settings)
         clips = len({fact.key for fact in facts})
-        # Times as answers would not tell a reader anything.
+        # Answers that are times do not help the reader.
         answers = Counter(answer for answer, _ in {(fact.answer, fact.key) for fact in facts if not fact.width})
         frequent = sorted(answers.items(), key=lambda item: (-item[1], item[0]))[:4]
         there = ", ".join(f"{answer} in {number}" for answer, number in frequent)

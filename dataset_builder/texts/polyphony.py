@@ -178,7 +178,7 @@ class CounterpartPool:
 
     @cached_property
     def _every(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
-        """Return the same, including the background."""
+        """Return the indices of sounds by label in each split, including the background."""
         entries = self._entries
         usable = classified(self._sounds, "questions are asked")
         labels = [label_text(entries[number].label) for number in usable]
@@ -265,8 +265,7 @@ class CounterpartPool:
 
     @staticmethod
     def related(labels: Collection[str]) -> set[str]:
-        """Return labels that contain all words of another label, and these other labels, e.g. ``dog barking`` and
-        ``dog``."""
+        """Return labels that contain all words of another label, and the latter: ``dog barking`` and ``dog``."""
         words = {label: frozenset(in_sentence(label).casefold().split()) for label in labels}
         pairs = ((one, other) for one in labels for other in labels if one != other and words[one] <= words[other])
         return {label for pair in pairs for label in pair}

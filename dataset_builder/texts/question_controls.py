@@ -178,8 +178,7 @@ def options_left(
 
 
 def present_share(question: Question, annotation: Annotation) -> float:
-    """Return the expected share of right answers from the labels of the plain reading without times; see
-    `options_left`."""
+    """Return the expected share of right answers from the plain reading's labels alone; see `options_left`."""
     plain, *_ = readings(annotation)
     heard = {in_sentence(label) for label in plain.labels}
     possible = options_left(question.kind, question.options, heard, question.anchor, question.polarity)
@@ -191,9 +190,9 @@ def blind_accuracy(questions: Sequence[Question], families: Iterable[str] = FAMI
 
     For each option it learns from the features of the families whether the option is right; it answers with the most
     likely option, and draws among ties. It learns from four fifths and answers the remaining fifth. Folds divide
-    recordings with their groups; or, if questions have them, units that are balanced with each other. The better
-    accuracy of the two is returned: a fold of recordings tilts the balance of the rest the other way, which brings
-    blind below chance and would hide a small leak.
+    recordings with their groups; or, if questions have them, units that are balanced with each other. The higher
+    of the two accuracies is returned: a fold of recordings unbalances the rest in the opposite direction, which brings
+    `blind` below chance and would hide a small leak.
 
     Args:
         questions: questions of one kind.

@@ -243,8 +243,7 @@ def _sources(clip: _Heard) -> list[Fact]:
 
 
 def _most_at_once(clip: _Heard) -> list[Fact]:
-    """Return the most labels with a long enough overlap; nothing if one more is almost present, or only for a
-    moment."""
+    """Return the most labels that overlap for long enough; nothing if one more nearly or briefly overlaps."""
     heard = tuple(clip.activities.values())
     lasting = (n for n in range(len(heard), 0, -1) if longest(together(heard, n)) >= clip.rules.min_overlap)
     count = next(lasting, 0)
@@ -272,7 +271,10 @@ def _drafts_of_counts(facts: Sequence[Fact], rng: np.random.Generator, settings:
 
 # ----- duration: the sound with the longest total, or with the longest uninterrupted stretch
 def _durations(which: int, clip: _Heard) -> Iterator[Fact]:
-    """Yield, for any few present labels, the one that is by far the longest, in total and at a stretch, or only so."""
+    """Yield, for each set of present labels, the one that is by far the longest.
+
+    `which` is 0 to compare totals, and 1 to compare longest stretches; the stretch must be the longest in either case.
+    """
     lengths = {label: (total(activity), longest(activity)) for label, activity in clip.activities.items()}
     audible = [label for label, (whole, _) in lengths.items() if whole >= clip.rules.min_event]
     for labels in combinations(audible, clip.settings.duration_options):
@@ -445,8 +447,7 @@ def _first_window(clip: _Heard) -> list[Fact]:
 
 
 def window_steps(duration: float, resolution: float) -> int:
-    """Return the length of windows in steps: a tenth of the clip, to half a second, but at least twice the
-    resolution."""
+    """Return the steps of a window: a tenth of the clip, to half a second, but at least twice the resolution."""
     tenth = round(steps_of(duration) / 10 / _HALF_SECOND) * _HALF_SECOND
     least = -(-2 * steps_of(resolution) // _HALF_SECOND) * _HALF_SECOND
     return max(tenth, least, _HALF_SECOND)
@@ -528,8 +529,7 @@ def _presence(clip: _Heard) -> Iterator[Fact]:
 
 
 def _sequence(clip: _Heard) -> Iterator[Fact]:
-    """Yield, for any two labels, the first to begin, unless both begin at about the same time; the other is the
-    option."""
+    """Yield the first to begin of any two labels, unless they begin together; the other is the wrong option."""
     onsets = {label: activity[0][0] for label, activity in clip.activities.items() if activity}
     for one, other in permutations(onsets, 2):
         if abs(onsets[other] - onsets[one]) >= LEAST_STEP:

@@ -70,8 +70,7 @@ def in_sentence(label: str) -> str:
 
 
 def is_lettered(option: str) -> bool:
-    """Return whether a text begins like an option in a prompt, e.g. ``B. dog``, so that its letter would be
-    ambiguous."""
+    """Return whether a text begins like an option, e.g. ``B. dog``, which makes its letter ambiguous."""
     return _LETTERED.match(option.lstrip()) is not None
 
 

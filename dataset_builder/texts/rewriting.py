@@ -113,8 +113,7 @@ class WriterReport:
 
     @property
     def overlap(self) -> dict[str, float]:
-        """Return the mean share of a negative's words that also occur in the caption, by writer; empty without
-        negatives."""
+        """Return the mean share of a negative's words that are in the caption, by writer; empty without any."""
         return {writer: sum(shares) / len(shares) for writer, shares in sorted(self.shares.items())}
 
     @property
@@ -533,8 +532,7 @@ class WrittenConfiguration(RenderedConfiguration):
 
     @property
     def values(self) -> dict[str, Any]:
-        """Return the settings, the writer, and the digest of all texts: on another machine, a model may write
-        others."""
+        """Return the settings, the writer and the digest of all texts, which can differ between machines."""
         return {**super().values, "writer": self._writer}
 
     @property

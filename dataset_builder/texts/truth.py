@@ -87,8 +87,7 @@ class HeardEvent:
         return self.label == leaf.label and set(leaf.attributes) <= set(self.attributes)
 
     def may_be(self, leaf: Leaf, dimension: Callable[[str], str] = dimension_of) -> bool:
-        """Return whether no known property of this event contradicts the leaf; another word of the same attribute
-        does."""
+        """Return whether no property of this event, such as another word of an attribute, contradicts the leaf."""
         if self.label != leaf.label:
             return False
         spoken_of = set(map(dimension, self.attributes))

@@ -44,7 +44,7 @@ def read_audioset(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     tables = [path.with_name(name) for name in _NAMES] if options.names is None else [Path(options.names)]
     table = next((table for table in tables if table.is_file()), None)
     if table is None and options.names is not None:
-        raise AnnotationError(f"there is no table of names {str(tables[0])!r}")
+        raise AnnotationError(f"the table of names {str(tables[0])!r} does not exist")
     names: dict[str, str] = {}
     if table is not None and table.suffix == ".json":
         names = {entry["id"]: label_text(entry["name"]) for entry in _ontology(table)}

@@ -97,7 +97,6 @@ class DraftRecording:
 
     Attributes:
         events: events with the place of each, for messages.
-        empty: places of rows that say that the recording is silent.
         empty: places of rows that state silence.
         duration: seconds; None until it is known.
         where: its first place in the files.
@@ -280,7 +279,7 @@ def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
     if not paths:
         return {}
     if not paths[0].is_file():
-        raise AnnotationError(f"there is no table of durations {str(paths[0])!r}")
+        raise AnnotationError(f"the table of durations {str(paths[0])!r} does not exist")
     durations, problems = dict[str, float](), Problems()
     for number, line in enumerate(read_lines(paths[0], options.encoding)):
         if number == 0 and has_header(line, len(line.fields) - 1):

@@ -247,7 +247,7 @@ def _items_of_copy(copy: ParquetFiles, problems: list[str]) -> list[list[_Clip]]
             continue
         members = [f"{stem}{ending}" for ending in _STEMS if f"{stem}{ending}" in names]
         if members[1:2] != [f"{stem}_rev"]:
-            problems.append(f"{copy.title}: {printable(name)} has no twin {printable(stem)}_rev in {_COPY[0]}")
+            problems.append(f"{copy.title}: {printable(name)} has no reversed clip {printable(stem)}_rev in {_COPY[0]}")
         items.append([_Clip(texts[names[one]].strip(), names[one], f"{_COPY[0]} {names[one]!r}") for one in members])
         used.update(members)
     empty = [names[stem] for stem in used if not texts[names[stem]].strip()]

@@ -147,8 +147,9 @@ def by_first_or_last_letter(text: str, options: Sequence[str], answer: str) -> b
     """Return whether the first character, or else the second last, as in ``The answer is A.``, is the right letter
     (MMSU).
 
-    Source: mmsu_evaluation.py of github.com/dingdongwang/MMSU_Bench. Answers without a letter are left out of its
-    total; an empty answer and ``None`` get the letter of the answer before them there, and are wrong here.
+    Source: mmsu_evaluation.py of github.com/dingdongwang/MMSU_Bench. The authors
+    leave answers without a letter out of their total. An empty answer and ``None`` get the letter of the previous
+    answer there; here, they are wrong.
     """
     written = text.strip().replace("\n", "")
     if written in ("", "None"):

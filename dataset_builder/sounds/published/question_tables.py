@@ -496,8 +496,7 @@ def _draft(number: int, record: Record, headings: Mapping[str, tuple[str, ...]])
 
 
 def folded(text: str) -> str:
-    """Return a text as options are compared: without case, in one Unicode form and kind of apostrophe, without a
-    last dot."""
+    """Return a text for comparison: without case and last dot, in one Unicode form and kind of apostrophe."""
     text = unicodedata.normalize("NFC", text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     return " ".join(text.split()).casefold().removesuffix(".")
 

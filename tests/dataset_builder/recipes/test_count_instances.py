@@ -96,7 +96,7 @@ def test_what_cannot_be_counted_is_refused() -> None:
     )
     with (
         pytest.warns(UserWarning, match=f"{message}; it is left out of count_instances"),
-        pytest.raises(DatasetError, match=f"{message}; its label has no other: leave it out"),
+        pytest.raises(DatasetError, match=f"{message}; its label has no other sound; leave it out"),
     ):
         list(RECIPE.render(CountSpec(ladders=8, sounds=clicks, sample_rate=8_000)).rows)
     # One unusable file is left out, and the task is scored with the others.

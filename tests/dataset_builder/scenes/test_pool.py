@@ -99,7 +99,7 @@ class TestErrors:
         text = message(unconditioned([3] * 6 + [1] * 7))
         assert "8 classes need labels with two recordings each, of different groups; 6 of 13 have them" in text
         assert "'label 06', 'label 07'" in text
-        assert text.endswith("have one only: --set classes=6")
+        assert text.endswith("have only one: --set classes=6")
 
     def test_conditions_that_share_too_few_labels(self):
         without = {(label, condition) for label in labels_of(12)[5:] for condition in ENGINES[2:]}

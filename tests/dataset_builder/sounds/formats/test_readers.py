@@ -75,7 +75,7 @@ class TestDesed:
         ):
             path = desed(("Y1.wav", 0, 1, "Dog"), durations=(("Y1.wav", 10), second))
             refused(path, "desed", f"validation_durations.tsv:3: {message}")
-        refused(path, "desed", "there is no table of durations", ReadOptions(durations="nowhere.tsv"))
+        refused(path, "desed", "the table of durations", ReadOptions(durations="nowhere.tsv"))
         message = r"the duration of 'Y1' is 0\.0; expected: seconds, more than 0"
         refused(path, "desed", message, ReadOptions(durations={"Y1.wav": 0}))
 
@@ -168,7 +168,7 @@ class TestAudioSet:
         path = write(tmp_path, "strong.tsv", rows(*self.LINES))
         refused(path, "audioset-strong", r"strong.tsv:1: there is no name for /m/03m9d0z, /m/05zppz")
         options = ReadOptions(names=tmp_path / "none.tsv")
-        refused(path, "audioset-strong", "there is no table of names", options)
+        refused(path, "audioset-strong", "the table of names", options)
         write(tmp_path, "class_labels_indices.csv", self.NAMES)
         (annotation,) = read_annotations(path, "audioset-strong")
         assert events_of(annotation) == [(0.0, 10.0, "Wind"), (4.753, 5.72, "Male speech, man speaking")]

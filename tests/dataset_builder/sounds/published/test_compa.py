@@ -215,7 +215,7 @@ class TestWhatIsWrong:
         path = tmp_path / "x.parquet"
         assert "x.parquet has no rows" in problems_of(write_copy(path, names=[]))
         names = [name for name in names_of_order() if name != "X1_rev.wav"]
-        assert "X1.wav has no twin X1_rev" in problems_of(write_copy(path, names=names))
+        assert "X1.wav has no reversed clip X1_rev" in problems_of(write_copy(path, names=names))
         before = pq.read_table(write_copy(path))
         names = [name.replace("X1_rev.wav", "X0.flac") for name in before["file_name"].to_pylist()]
         pq.write_table(before.set_column(0, before.schema.field("file_name"), pa.array(names)), path)
