@@ -33,7 +33,7 @@ class MelWeakLog(MelPower):
 
 
 class MelLog(MelPower):
-    """The same with a logarithm and a floor of 10⁻⁶."""
+    """The same with a logarithm of the power plus 10⁻⁶."""
 
     id = "mel-log"
 
