@@ -30,11 +30,11 @@ INT16_SCALE = 32_768
 """16-bit samples are divided by this, so that full scale is [-1, 1)."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Names of a question's options, in their order."""
+"""Letters that name a question's options, in order."""
 
 By = Literal["letters", "options"]
-"""Which likelihood scores an option: ``letters``: the likelihood of its letter as first token;
-``options``: the mean over the tokens of its text."""
+"""How an option is scored: ``letters``: the log-likelihood of its letter as the first token; ``options``: the mean
+log-likelihood over the tokens of its text."""
 
 EventDict = Mapping[str, Any]
 """A detected event: ``onset`` and ``offset`` in seconds from the start of the clip, and ``label``, a text."""
@@ -152,10 +152,10 @@ class GivenClip:
 
 @dataclass(frozen=True)
 class GivenQuestion:
-    """A prompt about clips, with a number that its answer repeats.
+    """A prompt about clips, with an index that its answer repeats.
 
     Attributes:
-        index: the number.
+        index: identifies the question; answers may arrive in any order.
         clips: as in `Model.answer`.
         prompt: the text.
         options: texts of the options if their likelihoods are wanted, else None.
@@ -266,7 +266,7 @@ class Model:
 
     @property
     def clips_card(self) -> ModelCard:
-        """Card that identifies its embeddings of clips in the cache."""
+        """Card under which its embeddings of clips are cached."""
         return self.card
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Any:
@@ -335,8 +335,9 @@ class Model:
     def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:
         """Answer questions, and yield each answer as soon as it is available, in any order.
 
-        By default, questions are passed to `answer` or `score_options`, several per call. The numbers of the questions
-        alone decide which of them share a call: within rounding, an answer may depend on the rest of its call.
+        By default, questions are passed to `answer` or `score_options`, several per call. Only the indices of the
+        questions decide which of them share a call, because an answer may depend, within rounding, on the other
+        questions of its call.
 
         Args:
             questions: any number; they are read only when needed, possibly by another thread.
@@ -680,7 +681,7 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     """Validate texts and return them as a list.
 
     Raises:
-        InputError: a single text instead of a list, an empty list, or an entry that is blank or no text.
+        InputError: a single text instead of a list, an empty list, or an entry that is blank or not a str.
     """
     if isinstance(texts, str):
         raise InputError(f"texts are the single text {quoted(texts)}; pass a list of texts")

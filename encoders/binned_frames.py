@@ -1,4 +1,4 @@
-"""The frames of an encoder as one embedding per clip: means in consecutive bins of time."""
+"""Frame outputs of an encoder as one embedding per clip: means over consecutive bins of time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ VERSION = 1
 
 
 class BinnedFrames(Wrapper):
-    """An encoder of clips of one length; its embedding is its frames in bins of `FRAME_BIN`: float32 [bins × dim].
+    """An encoder whose embedding of a clip is its frames averaged in bins of `FRAME_BIN`: float32 [bins × dim].
 
-    A bin is the mean of the frames whose middle lies in it; if frames are farther apart, the nearest frame.
+    All clips have one length. A bin holds the mean of the frames whose middles lie in it, or else the nearest frame.
     """
 
     def __init__(self, model: Model, seconds: float) -> None:

@@ -8,10 +8,9 @@ The text cascade is a language model that reads the events of a detector instead
 
     detector -> events as text -> language model -> answer
 
-Any model that detects events can be combined with any audio language model. One that takes prompts without a
-clip, such as a text model on a server, is given the text alone; any other is given silence with the text. A question
-that the cascade answers wrongly fails either in the detector or in the language model.
-between the two, or in the language model's reading.
+Any model that detects events can be combined with any audio language model. One that takes prompts without a clip, such
+as a text model on a server, is given the text alone; any other is given silence with the text. A wrong answer of the
+cascade may come from the detector, from the text between the two, or from the language model.
 """
 
 from __future__ import annotations
@@ -145,7 +144,8 @@ class EventTextModel(base.Wrapper):
     """A language model and a detector: questions about clips are answered from the detected events.
 
     Attributes:
-        card: its id is ``detected-as-text:DETECTOR:MODEL``; its revision holds those from both models and the text's.
+        card: its id is ``detected-as-text:DETECTOR:MODEL``; its revision combines the revisions of both models and of
+            the text.
         device: device of the language model.
         model: the language model.
         detector: the detector of events.
@@ -214,8 +214,8 @@ class EventTextModel(base.Wrapper):
 
 
 def silence_for(model: base.Model, length: int, sample_rate: int) -> list[base.GivenClip]:
-    """Return the clips of a question in words alone: `length` samples of silence, or no clip if the model takes prompts
-    without one."""
+    """Return the clips for a text-only question: `length` samples of silence, or none if the model takes prompts
+    without a clip."""
     return [] if "read" in model.abilities else [base.GivenClip(np.zeros(length, np.float32), sample_rate)]
 
 

@@ -62,7 +62,8 @@ def _is_without_cuda() -> bool:
 
 
 def double_precision_device(device: torch.device) -> torch.device:
-    """Return where to compute in float64 for a model on a device: there, but on the CPU for Metal, which has none."""
+    """Return the device for float64 computations of a model: its own device, or the CPU for Metal, which lacks
+    float64."""
     import torch
 
     return torch.device("cpu") if device.type == "mps" else device
@@ -113,7 +114,7 @@ def free_memory() -> None:
 
 
 BATCHED = 1e-4
-"""Largest relative difference caused by other clips in the batch; other sizes use kernels that round differently."""
+"""Largest relative difference caused by other clips in the batch: kernels for other batch sizes round differently."""
 
 
 def allowed_in_company(precision: str) -> float:

@@ -41,7 +41,7 @@ class TextTower:
 
 
 def tokens_of(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
-    """Return the numbers of the tokens of each text, with special tokens, without padding or truncation."""
+    """Return the token ids of each text, with special tokens, without padding or truncation."""
     encoded = tokenizer(
         list(texts),
         add_special_tokens=True,
@@ -120,7 +120,7 @@ class TextedTower(Model, ABC):
 class TextedEncoder(TextedTower, LayeredEncoder[Features]):
     """An encoder with a text tower; a subclass loads it in `_load_text_tower`.
 
-    To embed sound alone, neither tokenizer nor weights of the tower are needed: they are read with the first text.
+    The tokenizer and the weights of the tower are read with the first text; to embed sound, they are not needed.
     `card.parameters` counts the audio tower.
     """
 

@@ -1,4 +1,4 @@
 """Models of other suites (HEAR, X-ARES, mteb) and users' classes as models of this package, and the reverse.
 
-A new form is a new file, whose `ADAPTER` states the prefix of its names.
+To add a suite, add a file whose `ADAPTER` states the prefix of its models' names.
 """

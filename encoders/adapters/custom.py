@@ -78,8 +78,8 @@ MEAN = "mean"
 class CustomModel(base.WaveformEncoder):
     """A user's object run as a model with the object's abilities.
 
-    Its clips are checked and resampled to its own rate, its embeddings are checked, and its errors name their line. Its
-    card is made from its attributes; see `Embedder`.
+    Its clips are checked and resampled to its own rate, its embeddings are checked, and errors in its code are reported
+    with file and line. Its card is made from its attributes; see `Embedder`.
 
     Attributes:
         made: the object.
@@ -103,7 +103,7 @@ class CustomModel(base.WaveformEncoder):
         methods = {word: method for word, (method, _) in base.ABILITIES.items() if method}
         able = {word for word, method in methods.items() if callable(getattr(made, method, None))}
         if callable(getattr(made, "answer_from_labels", None)):
-            # It gets no sound, so it has no likelihoods.
+            # It reads labels instead of sound, so it cannot score options by likelihood.
             able = able - {"score"} | {"answer", "labels"}
         self._abilities = frozenset(able if "answer" in able else able & {"audio", "frames", "text", "events"})
         embeds = hasattr(made, "embed") or "answer" not in self._abilities
@@ -363,13 +363,13 @@ def user_code(name: str) -> Iterator[None]:
                 frames.append(frame)
         if isinstance(error, SyntaxError) and error.filename is not None:
             frames.insert(0, traceback.FrameSummary(error.filename, error.lineno, ""))
-        place = f"{Path(frames[0].filename).name}, line {frames[0].lineno}" if frames else "a line unknown"
+        place = f"{Path(frames[0].filename).name}, line {frames[0].lineno}" if frames else "an unknown line"
         raise ModelCodeError(f"'{name}': {type(error).__name__} in {place}: {first_line(error)}") from error
 
 
 class _UncachedLoader(SourceFileLoader):
-    """Compile a file whenever it is run. A cached module is recognised by size and time in seconds, so it could be
-    used after a change within that second. This also leaves no cache in a user's folder."""
+    """Compile a file whenever it is run. Python recognises a cached module by size and time in seconds, so it could run
+    an old version after a change within the same second. This also leaves no cache in a user's folder."""
 
     def get_code(self, fullname: str) -> CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)
@@ -547,5 +547,5 @@ def object_source(made: Any, embedding: np.ndarray[Any, Any] | None = None) -> s
 
 
 def source_revision(source: str, weights_sha256: str | None) -> str:
-    """Return a revision of code and weights: other weights under the same code are another revision."""
+    """Return a revision that changes with the code and with the weights."""
     return source if weights_sha256 is None else f"{source}-weights-{weights_sha256[:16]}"

@@ -1,9 +1,10 @@
-"""From a user's class to a model, or to one of its two twins, `untrained:` and `shuffled:`.
+"""Load a user's class as a model, or as one of its two twins, `untrained:` and `shuffled:`.
 
 Both twins work without further code if the class is a `torch.nn.Module`, or holds one with weights in a single
-attribute; if several attributes hold one, it names the network: ``network = "encoder"``. Fresh weights are drawn by its
-modules' ``reset_parameters()``; a model of transformers gets the weights of a new one with the same configuration. Any
-other class provides its untrained twin: ``def untrained(self)`` or ``def untrained(self, seed)`` returns it.
+attribute; if several attributes hold one, the class names the network: ``network = "encoder"``. Fresh weights are drawn
+by its modules' ``reset_parameters()``; a model of transformers gets the weights of a new one with the same
+configuration. Any other class provides its untrained twin: ``def untrained(self)`` or ``def untrained(self, seed)``
+returns it.
 """
 
 from __future__ import annotations
@@ -207,7 +208,7 @@ def _reset(module: torch.nn.Module) -> None:
 
 
 def _undrawn(module: torch.nn.Module, prefix: str = "") -> list[str]:
-    """Return the names of weights in a module that it has no known way to draw."""
+    """Return the names of the weights of a module for which no way to draw fresh values is known."""
     if _is_of_transformers(module):
         return []
     names = [] if _way_of(module) else [f"{prefix}{name}" for name, _ in module.named_parameters(recurse=False)]
@@ -238,8 +239,8 @@ def load_custom(spec: str, device: torch.device | None, options: EncoderOptions,
     Args:
         spec: ``path/to/file.py:ClassName``, or the name of an entry point of an installed package.
         device: device that the user named; None if none.
-        options: must be the defaults, since the class decides how it runs, but for the layer of a class that has
-            ``embed_layers``.
+        options: must be the defaults, since the class decides how it runs; only a class with ``embed_layers`` takes a
+            layer.
         twin: twin to make; None for the model itself.
 
     Raises:
@@ -394,7 +395,7 @@ def class_has_twins(spec: str, kind: TwinKind, loaded: Sequence[Model] = ()) -> 
 
 
 def _class_of(spec: str) -> Any:
-    """Return the class that a name means; see `load_custom`."""
+    """Return the class to which a name refers; see `load_custom`."""
     if is_file(spec):
         return custom.load_attribute(*split_file(spec))
     point = installed_classes()[spec]

@@ -37,7 +37,8 @@ RATES = (16_000, 22_050, 44_100, 48_000)
 """Sample rates of the audio in HEAR."""
 
 HOP_SECONDS = 0.05
-"""Distance of timestamps in ms of an encoder without frames: the longest that HEAR suggests for tasks in time."""
+"""Distance between timestamps, in ms, for an encoder without frames: the longest that HEAR suggests for timestamp
+tasks."""
 
 WINDOW_SECONDS = 1.0
 """Seconds that an encoder without frames embeds around a timestamp."""
@@ -199,7 +200,7 @@ def embed_moments(
         encoder: any encoder.
         clips: [n, samples].
         sample_rate: their rate in Hz.
-        hop_seconds: distance of the moments for an encoder without frames.
+        hop_seconds: distance between moments for an encoder without frames.
 
     Returns:
         float32 [n, moments, dim], and the times of the moments in seconds, [moments].
@@ -211,7 +212,7 @@ def embed_moments(
     size = round(WINDOW_SECONDS * sample_rate)
     moments = max(1, int(clips.shape[1] / (hop_seconds * sample_rate)))
     seconds = _middles(moments, hop_seconds)
-    # A window begins half its length before its moment: at the moment itself in a clip padded by that much.
+    # A window is centred on its moment. In a clip that is padded by half a window, it begins at the time of the moment.
     starts = np.rint(seconds * sample_rate).astype(np.int64)
     padded = np.pad(clips, ((0, 0), (size // 2, max(0, int(starts[-1]) + size - size // 2 - clips.shape[1]))))
     windows = np.lib.stride_tricks.sliding_window_view(padded, size, axis=1)

@@ -74,7 +74,7 @@ class MtebEncoder(base.WaveformEncoder):
         return self._encode_rows("audio", [{"array": clip, "sampling_rate": rate} for clip in clips])
 
     def _encode_rows(self, kind: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
-        # One batch: the model must not put rows of the next call into it, nor start a worker.
+        # Pass all rows as one batch, so that their embeddings depend on no other call and no worker process is started.
         loader: DataLoader[dict[str, Any]] = DataLoader(
             _Rows(kind, values), batch_size=len(values), collate_fn=lambda rows: {kind: [row[kind] for row in rows]}
         )

@@ -1,7 +1,8 @@
 """X-ARES encoders as encoders of this package, and the reverse (Zhang et al., 2025, arXiv 2505.16369).
 
 An encoder of X-ARES (package xares 0.1.3) is a torch module with `sampling_rate` (Hz), `output_dim` and
-`hop_size_in_ms`, the distance of its frames; called with audio [n, samples] it returns frames [n, frames, output_dim].
+`hop_size_in_ms`, the distance between its frames; called with audio [n, samples] it returns frames [n, frames,
+output_dim].
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .hear import embed_moments
 PREFIX = "xares"
 
 HOP_SECONDS = 0.5
-"""Distance of the frames of an encoder that has none: windows of a second, half overlapping."""
+"""Distance between frames for an encoder without frames: windows of one second that overlap by half."""
 
 
 class XaresModelEncoder(ModelEncoder[FloatArray]):
@@ -101,7 +102,7 @@ class XaresEncoder(torch.nn.Module):
         options: layer and precision; may be set by the subclass.
         sampling_rate: rate in Hz of the audio.
         output_dim: length of a frame.
-        hop_size_in_ms: distance of frames in milliseconds.
+        hop_size_in_ms: distance between frames in milliseconds.
     """
 
     model_name: str = ""

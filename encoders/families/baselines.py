@@ -1,4 +1,4 @@
-"""Baselines, which are not trained: the two of the paper, and acoustic and text baselines.
+"""Baselines without training: the two baselines of the paper, and acoustic and text baselines.
 
 "Downsample" and "Random" are rows of the results in arXiv 2603.13685; both embed a clip in 768 values here. The
 log-mel statistics are the simplest embedding that describes a sound, a reference for the gain of a network. Statistics
@@ -437,14 +437,14 @@ MODELS = (
     ),
     listing_of(
         LogMelStatistics,
-        "mean and standard deviation over time of a 128-band log-mel spectrogram; of frames the spectrogram itself",
+        "mean and standard deviation over time of a 128-band log-mel spectrogram; frames: the spectrogram itself",
         is_reference=True,
         embeds_frames=True,
         is_baseline=True,
     ),
     listing_of(
         ModulationStatistics,
-        "log-mel statistics and the modulation spectrum, 16 bands by 8 rates; of frames cepstra, slopes and products",
+        "log-mel statistics and the modulation spectrum, 16 bands by 8 rates; frames: cepstra, slopes and products",
         is_reference=True,
         embeds_frames=True,
         is_baseline=True,

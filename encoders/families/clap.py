@@ -150,7 +150,7 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
 
 
 def windows_of(clips: FloatArray, longest: int) -> FloatArray:
-    """Return clips [n, samples] as [n, windows, samples per window]: few, evenly spaced; one if the clip fits."""
+    """Return clips [n, samples] as [n, windows, samples per window]: as few as cover the clip, evenly spaced."""
     samples = clips.shape[1]
     starts = np.linspace(0, max(samples - longest, 0), -(-samples // longest)).astype(int)
     return np.stack([clips[:, start : start + longest] for start in starts], axis=1)

@@ -47,12 +47,12 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
     The feature extractor of the checkpoint sets the sample rate and the normalisation; if it pads, its attention mask
     separates sound from padding. Only the encoder of an encoder-decoder model is used.
 
-    Layers are transformers' `hidden_states`; blocks that a layer does not need are not run. The last layer is the
-    model's output in speech-to-text, where it is normalised, in data2vec-audio and w2v-BERT 2.0, and in wav2vec 2.0,
-    HuBERT, WavLM, UniSpeech and UniSpeech-SAT without `do_stable_layer_norm`. With it, and in Wav2Vec2-Conformer, the
-    output is normalised and the last layer is not. They also differ if the configuration adds an adapter
-    (`add_adapter`), and in SEW and SEW-D, whose output is upsampled: their layers have `squeeze_factor` times fewer
-    frames. These two fill up an odd number of frames with one of zeros, which is not pooled.
+    Layers are transformers' `hidden_states`; blocks that a layer does not need are not run. The last layer equals the
+    model's output in speech-to-text (both are normalised), in data2vec-audio and w2v-BERT 2.0, and, without
+    `do_stable_layer_norm`, in wav2vec 2.0, HuBERT, WavLM, UniSpeech and UniSpeech-SAT. With `do_stable_layer_norm`, and
+    in Wav2Vec2-Conformer, only the output is normalised, not the last layer. The two also differ if the configuration
+    adds an adapter (`add_adapter`), and in SEW and SEW-D, whose output is upsampled: their layers have `squeeze_factor`
+    times fewer frames. These two fill up an odd number of frames with one of zeros, which is not pooled.
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:

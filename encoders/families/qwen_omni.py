@@ -1,4 +1,4 @@
-"""The thinkers, which write text, of Qwen2.5-Omni (Xu et al., 2025, arXiv 2503.20215) and Qwen3-Omni (arXiv
+"""The text-generating parts (thinkers) of Qwen2.5-Omni (Xu et al., 2025, arXiv 2503.20215) and Qwen3-Omni (arXiv
 2509.17765).
 
 Their processor of transformers needs torchvision for pictures; the tokenizer, the chat template and Whisper's

@@ -1,4 +1,6 @@
-"""Voxtral (Liu et al., 2025, arXiv 2507.13264). It needs mistral-common, which alone knows its tokens and its chat.
+"""Voxtral (Liu et al., 2025, arXiv 2507.13264).
+
+It needs mistral-common, the only package with its tokenizer and its chat format.
 
 Tested with a tiny model of random weights and a vocabulary from mistral-common. Clips are padded to whole
 windows of 30 s, with 375 tokens each.

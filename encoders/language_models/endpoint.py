@@ -69,7 +69,7 @@ _log = logging.getLogger(__name__)
 
 
 class EndpointError(base.ModelError):
-    """A question that a server does not answer, or that is not sent; the message does not show the key.
+    """An error for a question that a server does not answer or that cannot be sent; its message does not show the key.
 
     Attributes:
         status: HTTP status of the server's answer, or the code of an error within it; None if there was none.
@@ -289,9 +289,9 @@ class EndpointModel(base.Model):
         """Return the log-likelihood of each option's letter as the first token of the answer; see
         `Model.score_options`.
 
-        A letter with and without a space before it is one. A server returns only the likeliest tokens: for a letter
-        that is not among them, the value is an upper bound, the smaller of their lowest probability and the remaining
-        probability. All options of a question that the server marks as refused have NaN.
+        A letter with a space before it counts as the same letter. A server returns only the likeliest tokens: for a
+        letter that is not among them, the value is an upper bound, the smaller of their lowest probability and the
+        remaining probability. All options of a question that the server marks as refused have NaN.
 
         Raises:
             ModelError: `by` is ``options``, or the server returns no log-probabilities.
@@ -347,7 +347,7 @@ class EndpointModel(base.Model):
         """Identify the server's model by one question, about a second of silence or, if it takes no sound, without a
         clip; the card then states the model.
 
-        So a wrong key, URL or name shows at once, and not after the data are made.
+        A wrong key, URL or name is thus reported before any data are made.
         """
         clips = [base.GivenClip(np.zeros(SAMPLE_RATE, np.float32), SAMPLE_RATE)] if takes_audio else []
         for _, reply in self._replies([base.GivenQuestion(0, clips, _HELLO)], self.new_tokens, {}, 1):
@@ -360,8 +360,8 @@ class EndpointModel(base.Model):
         """Yield the server's replies to questions as they arrive, of at most `tokens` tokens each, with a limited
         number of concurrent questions; `more` are further fields of the questions.
 
-        The event loop of one thread sends and receives everything. Only so does a question end at its deadline whatever
-        it waits for, and only so do all end when the caller stops.
+        The event loop of one thread sends and receives everything, so that a question ends at its deadline whatever it
+        waits for, and all questions end when the caller stops.
         """
         arrived: queue.SimpleQueue[tuple[base.GivenQuestion, replies.Reply | base.ClipError] | None] = (
             queue.SimpleQueue()
@@ -467,9 +467,9 @@ class EndpointModel(base.Model):
         """Return the server's reply; transient failures are retried, five tries in all. None if the questions have
         ended.
 
-        After a rate limit, tries are counted again from one if another question was answered meanwhile: the server
-        works, but only others got its answers. That goes on for five tries per concurrent question. Waits are not
-        random: the same failures make the same waits.
+        After a rate limit, the count starts again if another question was answered in the meantime, because the server
+        works but answered others first. In all, a question is tried at most five times the number of concurrent
+        questions. Waits are not random: the same failures lead to the same waits.
 
         Raises:
             EndpointError: the question failed for good.
@@ -532,7 +532,7 @@ class EndpointModel(base.Model):
     async def _try(
         self, client: httpx2.AsyncClient, key: str | None, question: bytes, left: float
     ) -> replies.Reply | replies.Failure:
-        """Try once. The client's error ends here: an error raised from a `Failure` has no request in its context."""
+        """Try once. The client's error is not passed on, since it holds the request and so the key; see `Failure`."""
         if constants.is_offline_mode() and not self._is_here:
             reason = "HF_HUB_OFFLINE is set, and the server is not on this machine: no question is sent"
             return replies.Failure(reason, "unset HF_HUB_OFFLINE")

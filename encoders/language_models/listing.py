@@ -1,4 +1,4 @@
-"""Families of audio language models: their declarations, the search for them, and shared front ends.
+"""Families of audio language models: their declarations, their lookup, and shared front ends.
 
 A front end turns clips and prompts into the input of a model: chat template, tokens, features of the sound.
 """
@@ -92,7 +92,7 @@ class FrontEnd(ABC):
         return both[len(before) :]
 
     def kind(self, samples: int) -> int:
-        """Return the kind of a clip by its length; a batch is of one kind. Each kind is a range of lengths."""
+        """Return the number of the range of lengths to which a clip belongs; all clips of a batch share it."""
         return 0
 
     @abstractmethod
@@ -288,7 +288,7 @@ LEFT_OUT = {
     "GraniteSpeechPlusForConditionalGeneration": "it needs torchaudio for its sound",
     "Gemma3nForConditionalGeneration": "it cannot be built without timm and torchvision",
 }
-"""Why some models of transformers cannot be run: none of them could be tested."""
+"""Reasons why some models of transformers are not supported; none of them could be tested."""
 
 _families: Registry[LanguageFamily] = Registry(
     f"{__package__.rpartition('.')[0]}.families",

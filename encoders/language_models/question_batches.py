@@ -68,7 +68,7 @@ class QuestionBatches:
                 the front end.
 
         Raises:
-            MemoryError: a single question needs too much.
+            MemoryError: a single question does not fit into memory.
         """
         order = sorted(range(len(questions)), key=lambda place: questions[place].length, reverse=True)
         with ThreadPoolExecutor(1) as ahead:

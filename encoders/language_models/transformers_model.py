@@ -226,7 +226,7 @@ class TransformersLanguageModel(base.Model):
         Raises:
             InputError: the numbers of clips and prompts differ, or a prompt is not a text.
             ClipError: a clip is too long or too short for the model, or not finite; it carries the row.
-            MemoryError: a single question needs too much.
+            MemoryError: a single question does not fit into memory.
         """
         return base.in_order(self.answers(base.given_questions(clips, prompts), size=len(prompts) or 1))
 
@@ -380,7 +380,7 @@ class TransformersLanguageModel(base.Model):
         return probabilities
 
     def _check_numbers(self, numbers: Any) -> None:
-        """Raise an error on NaN, which `generate` would turn into tokens, and readers of likelihoods into a refusal."""
+        """Raise an error on NaN: `generate` would turn it into tokens, and NaN likelihoods would count as a refusal."""
         if np.isnan(np.asarray(numbers)).any():
             raise base.ModelError(f"'{self.card.id}' returned NaN in {self.options.precision}; try another precision")
 

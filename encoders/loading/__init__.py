@@ -1,1 +1,1 @@
-"""From a name to a model: listings, checkpoints, weights and downloads. No model family belongs here."""
+"""Loading of models by name: listings, checkpoints, weights and downloads. No model family belongs here."""

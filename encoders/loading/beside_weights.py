@@ -122,7 +122,7 @@ def recorded_data(find: Find, *, is_stated: bool, fresh: bool = False) -> str | 
     except DamagedError as error:
         raise ModelError(f"{error}; get the model again, or train it again") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelError(f"{path} does not state the training data of the weights beside it: {error!r}") from error
+        raise ModelError(f"{path} does not state the training data of the weights next to it: {error!r}") from error
     check_recorded_files(values, find, path.parent, fresh=fresh)
     return shortened(data if not recipe or str(recipe) in data else f"{data} ({recipe})", LONGEST)
 

@@ -1,4 +1,4 @@
-"""Reading of data, and nothing else, from a transformers checkpoint in a local folder or on the Hugging Face Hub.
+"""Read a transformers checkpoint from a local folder or the Hugging Face Hub as data, without running its code.
 
 Weights are read from safetensors only (a pickle can run code; `PUBLISHED_PICKLES` names the exception), and
 code shipped with them is never run. A checkpoint that does not hold every weight of the model is refused:

@@ -108,7 +108,7 @@ class Adapter:
 
 
 ANY_OTHER = "*"
-"""The architecture of every `model_type` that no family names."""
+"""Key of the architecture for every `model_type` that no family names."""
 
 _FAMILIES = f"{__package__.rpartition('.')[0]}.families"
 _ADAPTERS = f"{__package__.rpartition('.')[0]}.adapters"

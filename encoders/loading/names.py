@@ -70,7 +70,7 @@ class ModelName:
         twin: the kind of twin; None for the model itself.
         is_tower: whether the name means the audio encoder of an audio language model.
         model: name of the model itself.
-        form: what the model is by its name; ``unknown`` if the name matches nothing.
+        form: form of the name, which shows the kind of model; ``unknown`` if it matches nothing.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""From a name to a model: listed names, files and installed packages, adapters, local folders, Hub ids."""
+"""Load a model by its name: a listed name, file, installed package, adapter, local folder or Hub id."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
 - A tiny CLAP that needs no download. It is a `ClapModel` of transformers like any other:
   training may start from it, and `ClapModel.from_pretrained` or `load_model` opens the saved folder.
-- A small text tower that sees the order of words from the beginning. Each word sees its neighbours, as an adjective
-  its noun, before any weight is trained, and the mean over words is taken, so that no single token has
-  to collect everything. docs/how-to/training.md compares a model with it to the tiny `ClapModel`, whose text tower has
-  two layers of RoBERTa; it does not separate the effects of the differences.
+- A small text tower that is sensitive to the order of words even before training: a convolution lets each word depend
+  on its neighbours, as an adjective on its noun. Words are averaged, so that no single token has to collect everything.
+  docs/how-to/training.md compares a model with it to the tiny `ClapModel`, whose text tower has two layers of RoBERTa;
+  it does not separate the effects of the differences.
 - A linear map of frozen embeddings of sound, and that text tower, into one space.
 - A small CLAP as a start for training: a GRU reads sound frame by frame, the small text tower reads text.
 """
@@ -75,7 +75,7 @@ def tiny_tokenizer(words: Iterable[str] | None = None) -> BertTokenizer:
         eos_token=END,
         sep_token=END,
         unk_token=UNKNOWN,
-        mask_token=UNKNOWN,  # There is none, and one of its own would be a token more.
+        mask_token=UNKNOWN,  # There is no mask token; a separate one would add a token.
         model_max_length=MAX_TOKENS,
     )
 

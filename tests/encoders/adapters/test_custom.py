@@ -357,7 +357,7 @@ def test_an_error_in_the_file_is_shown_with_where_it_came_from(write: Write) -> 
         assert "Mine" in text or set(sys.modules) == modules
     for text, message in (
         (ANSWERS.replace("return [", "return 1 / 0, ["), r"ZeroDivisionError in mine\.py, line 6"),
-        (ANSWERS.replace("self, clips, prompts", "self, clips"), "TypeError in a line unknown"),
+        (ANSWERS.replace("self, clips, prompts", "self, clips"), "TypeError in an unknown line"),
     ):
         with pytest.raises(ModelCodeError, match=message):
             load_model(write(text)).answer([], [])

@@ -300,7 +300,7 @@ def test_without_a_record_nothing_is_said_and_one_that_cannot_be_read_is_refused
     assert recorded_data(lambda name: None, is_stated=False) is None
     assert recorded_data(without_network, is_stated=True) is None
     (tmp_path / RECORD).write_bytes(sealed_json({"recipe": "scenes"}))
-    with pytest.raises(ModelError, match="does not state the training data of the weights beside it"):
+    with pytest.raises(ModelError, match="does not state the training data of the weights next to it"):
         recorded_data(lambda name: tmp_path / name, is_stated=True)
     (tmp_path / RECORD).write_bytes(sealed_json({"trained_on": "rows", "files": {}}))
     with pytest.raises(ModelError, match=r"training\.json names no files"):
