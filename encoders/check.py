@@ -3,7 +3,7 @@
 Every check is a function in the list `CHECKS`, with the ability that it needs. It returns whether the model passed and
 the measured value. Its docstring, after the first line, explains what a failure usually means. The checks look for the
 common faults of wrappers of audio models: a wrong sample rate, an embedding that depends on the other clips of its
-batch, random crops, rows in another order, padding taken for sound, missed seconds.
+batch, random crops, rows in another order, padding taken for sound, lost seconds.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ def _sensitive(session: Session) -> Finding:
 def _seconds(session: Session) -> Finding:
     """Check that sound in every second of the clip changes the embedding.
 
-    A part of the clip is missed: the model crops it to its window, or pools only the first frames. Embed the clip in
+    A part of the clip is lost: the model crops it to its window, or pools only the first frames. Embed the clip in
     pieces and average them.
     """
     bursts = check_sounds.make_bursts(session.rate, CLIP_SECONDS)
@@ -372,11 +372,11 @@ def _seconds(session: Session) -> Finding:
     embeddings = np.concatenate([session.embed(bursts[start : start + 4]) for start in range(0, len(bursts), 4)])
     effect = check_sounds.distances(embeddings[1:], embeddings[:1])[:, 0]
     # Seconds are counted from 1: the last second of ten is the tenth.
-    missed = [f"{second}" for second, size in enumerate(effect, 1) if size <= HEARD * effect.max()]
+    lost = [f"{second}" for second, size in enumerate(effect, 1) if size <= HEARD * effect.max()]
     if effect.max() <= DIFFERENT * np.linalg.norm(embeddings[0]):
-        missed = [f"{second}" for second in range(1, len(effect) + 1)]
-    if missed:
-        return "fail", f"sound in these seconds (1 to {CLIP_SECONDS}) does not change the embedding: {', '.join(missed)}"
+        lost = [f"{second}" for second in range(1, len(effect) + 1)]
+    if lost:
+        return "fail", f"sound in these seconds (1 to {CLIP_SECONDS}) does not change the embedding: {', '.join(lost)}"
     return (
         "pass",
         f"sound in each second changes the embedding, at least {effect.min() / effect.max():.2g} of the maximum",
@@ -450,7 +450,7 @@ def _order(session: Session) -> Finding:
 def _rate(session: Session) -> Finding:
     """Check that the same sounds at another rate give nearly the same embeddings.
 
-    The sample rate of the input is missed: clips are not resampled to the model's rate, so pitch and tempo
+    The sample rate of the input is lost: clips are not resampled to the model's rate, so pitch and tempo
     change. (The baseline 'random', which only distinguishes clips by their bits, fails this check and no
     other.)
     """

@@ -2,7 +2,7 @@
 
     python -m studies.downstream --out results/downstream --weights whisper-tiny.en=FOLDER whisper-base=FOLDER
 
-`DECLARED` fixes what is asked, before anything is measured: the scores, the tasks, and what counts as predicting. The
+`DECLARED` fixes the design before anything is measured: the scores, the tasks, and the criterion for predicting. The
 command embeds the clips of scores and tasks with each model of `MODELS` at all its layers, writes one file per
 representation, and resumes where it stopped. It prints the tables of docs/understand/downstream.md as Markdown;
 `--tables` embeds nothing, `--figure FILE.svg` draws them. It needs the packages of examples/README.md and the programs
@@ -54,7 +54,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Score:
-    """A score that might predict: its title, the task of this package that computes it, and the measure."""
+    """A candidate predictor: title of the score, the task of this package that computes it, and the measure."""
 
     title: str
     task: str
@@ -63,16 +63,16 @@ class Score:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What is asked, fixed before the study is run.
+    """The design of the study, fixed before it is run.
 
     Attributes:
-        scores: the scores. All sounds behind them are tones of our generator or spoken words.
-        others: predictors that are not scores, by title: what they are.
-        tasks: the downstream tasks, by title: what their number is. All of it on drums, creatures and instruments.
-        control: title of the score that the partial correlation holds fixed.
-        second_control: what a second partial correlation holds fixed; it does not decide.
-        confidence: of the intervals, which resample models with all their layers.
-        resamples: of the bootstrap.
+        scores: the scores. They are computed on tones of our generator or on spoken words.
+        others: predictors that are not scores: description by title.
+        tasks: the downstream tasks: meaning of their number by title. All use drums, creatures and instruments.
+        control: title of the score that the partial correlation controls for.
+        second_control: what a second partial correlation controls for; it does not affect the decision.
+        confidence: confidence of the intervals, which resample models with all their layers.
+        resamples: number of bootstrap resamples.
         least_tasks: a score predicts beyond recognition if the interval of its partial correlation lies above 0 in at
             least this number of tasks. `control` itself is judged by its plain correlation.
     """
@@ -192,7 +192,7 @@ PLAIN = (
     *("log-mel-statistics", "modulation-statistics", "mfcc-statistics", "level-statistics", "rms"),
     *("downsample", "random"),
 )
-"""Descriptions without weights."""
+"""Acoustic baselines without weights."""
 
 
 def _with_twins(name: str, architecture: str, twins: int, *, needs_weights: bool = False) -> list[Listed]:
@@ -391,7 +391,7 @@ def measure(models: Sequence[Model], listed: Listed, tones: Data, words: Data, m
     files = {}
     for n, model in enumerate(models):
         embeddings = np.concatenate([batch[n] for batch in batches]).astype(np.float64)
-        # None where a score is not defined: nothing is kept where nothing is recognised.
+        # None if a score is not defined: `kept` needs sources that are recognised alone.
         scores: dict[str, Any] = {s.title: numbers[model.card.id, s.task][s.measure] for s in DECLARED.scores}
         scores["Closeness to log-mel"] = (
             float(spearmanr(distances[n], plain).statistic) if np.ptp(distances[n]) else 0.0
@@ -475,7 +475,7 @@ class Prediction:
 
     Attributes:
         title: of the predictor.
-        representations, models: the number of them in which it is defined.
+        representations, models: number of each for which it is defined.
         plain, partial, second: by task, Spearman's rho, and the partial ones given `Declaration.control` and
             `Declaration.second_control`.
     """

@@ -1,4 +1,4 @@
-"""Published answers of audio language models, scored anew: docs/understand/published-answers.md.
+"""Score published answers of audio language models again, for docs/understand/published-answers.md.
 
     python -m studies.published_answers FOLDER --out questions.csv
 
@@ -47,7 +47,7 @@ RULE = "rule"
 """Name of the scores by the benchmark's own rule."""
 
 LEAST_LEARNT = 100
-"""Fewest questions from which a text baseline is learnt."""
+"""Minimum number of questions to train a text baseline."""
 
 
 def by_first_capital(text: str, options: Sequence[str], answer: str) -> bool:

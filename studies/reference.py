@@ -45,7 +45,7 @@ FOLDER = ROOT / "docs" / "reference"
 SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
 
 MOST_MEASURES = 40
-"""For a task with more measures, the page has only the measures of its tables."""
+"""If a task has more measures than this, the page lists only the measures in its tables."""
 
 PYTHON: Mapping[str, Sequence[str]] = {
     "Models": (
@@ -145,20 +145,20 @@ PYTHON: Mapping[str, Sequence[str]] = {
     "Metrics": ("metrics",),
     "Errors": ("support.errors",),
 }
-"""Documented names of the package by the subject of their section; of a module all public functions and classes."""
+"""Documented names of the package by section; for a module, all its public functions and classes."""
 
 
 # ----- Markdown
 
 
 def page(title: str, first: str, *parts: str) -> str:
-    """A page: its title, what it is for, and its parts."""
+    """Return a page: its title, its purpose, and its parts."""
     note = "<!-- Written by `python -m studies.reference`: change the code, not this page. -->"
     return "\n\n".join([note, f"# {title}", first, *parts]) + "\n"
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join(
         "| " + " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in line) + " |" for line in lines
@@ -166,7 +166,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def names(every: Iterable[str]) -> str:
-    """Names with commas between them, as code."""
+    """Return names as code, separated by commas."""
     return ", ".join(f"`{name}`" for name in every)
 
 
@@ -176,13 +176,13 @@ def code(language: str, text: str) -> str:
 
 
 def settings(fields: Mapping[str, Any]) -> str:
-    """The table of settings: default, allowed values and meaning of each."""
+    """Return the table of settings: default, allowed values and meaning of each."""
     rows = [[str(cell.value) for cell in row.cells] for row in settings_table(fields).rows]
     return table(("setting", "default", "allowed values", "meaning"), [[f"`{name}`", *rest] for name, *rest in rows])
 
 
 def prose(text: str) -> str:
-    """A docstring or the description of a command, in Markdown.
+    """Return a docstring or the description of a command in Markdown.
 
     Sections such as Args become lists, as do indented pairs of columns; ``code`` keeps its marks.
     """
@@ -203,7 +203,7 @@ def prose(text: str) -> str:
 
 
 def listing(lines: Sequence[str], pattern: str) -> str:
-    """A list of terms with their texts; other lines continue the text before them."""
+    """Return a list of terms with their texts; other lines continue the text before them."""
     items: list[str] = []
     for line in lines:
         match = re.fullmatch(pattern, line)
@@ -220,7 +220,7 @@ def listing(lines: Sequence[str], pattern: str) -> str:
 
 
 def commands_page() -> str:
-    """The commands with their usage, options and examples."""
+    """Return the page of commands, with usage, options and examples."""
     commands = load_commands()
     parser = argument_parser(commands)
     parsers = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction)).choices
@@ -238,7 +238,7 @@ def commands_page() -> str:
 
 
 def command_section(parser: argparse.ArgumentParser, mark: str) -> Iterator[str]:
-    """The parts of the page about a command, and about its own commands."""
+    """Yield the parts of the page about a command and its subcommands."""
     yield f"{mark} {parser.prog.removeprefix(PROGRAM).strip()}"
     yield prose(parser.description or "")
     actions = [action for action in parser._actions if action.dest not in {"help", "traceback"}]
@@ -258,7 +258,7 @@ def command_section(parser: argparse.ArgumentParser, mark: str) -> Iterator[str]
 
 
 def usage_of(action: argparse.Action) -> str:
-    """An argument as it is typed."""
+    """Return an argument as it is typed."""
     name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
     if action.choices and action.metavar is None:
         name = "|".join(map(str, action.choices))
@@ -268,7 +268,7 @@ def usage_of(action: argparse.Action) -> str:
 
 
 def tasks_page() -> str:
-    """The tasks, their settings, and the published question sets."""
+    """Return the page of tasks and of published question sets."""
     rows = [
         (
             f"[`{task.info.name}`](measures.md#{task.info.name})",
@@ -305,7 +305,7 @@ def tasks_page() -> str:
 
 
 def measures_page() -> str:
-    """What each number of a task means, in a section for each task."""
+    """Return the page of measures, with a section for each task."""
     parts = []
     for task in list_tasks():
         info = task.info
@@ -330,7 +330,7 @@ def measures_page() -> str:
 
 
 def models_page() -> str:
-    """The models that have a name."""
+    """Return the page of models that have a name."""
     rows = [
         (
             f"`{model.name}`",
@@ -352,7 +352,7 @@ def models_page() -> str:
 
 
 def recipes_page(count_all: bool = False) -> str:
-    """The recipes: summary, version, rows by preset, and columns."""
+    """Return the page of recipes: summary, version, rows by preset, and columns."""
     kept = {} if count_all else kept_rows()
     rows, columns = [], []
     for name in list_recipes():
@@ -375,7 +375,7 @@ def recipes_page(count_all: bool = False) -> str:
 
 
 def kept_rows() -> dict[tuple[str, str], list[str]]:
-    """Numbers of rows that the present page has, by recipe and version."""
+    """Return the numbers of rows on the existing page, by recipe and version."""
     path = FOLDER / "recipes.md"
     lines = path.read_text("utf-8").splitlines() if path.is_file() else []
     found = (re.match(r"\| `(\w+)` \| (\d+) \| [^|]* \| ([^|]+) \| ([^|]+) \|", line) for line in lines)
@@ -383,12 +383,12 @@ def kept_rows() -> dict[tuple[str, str], list[str]]:
 
 
 def count_rows(recipe: Recipe[Any], preset: str) -> str:
-    """The number of rows of a preset; a dash without one."""
+    """Return the number of rows of a preset; a dash if the recipe lacks it."""
     return f"{len(recipe.render(recipe.presets[preset]).rows):,}" if preset in recipe.presets else "–"
 
 
 def settings_page() -> str:
-    """Everything that can be set, by subject."""
+    """Return the page of all settings, by subject."""
     of_tasks: dict[tuple[str, ...], list[str]] = {}
     for task in list_tasks():
         for name, field in task.spec.settable().items():
@@ -428,7 +428,7 @@ def settings_page() -> str:
 
 
 def recipe_settings(on_recordings: bool) -> str:
-    """The settings of recipes, made from recordings or from tones, with their values in presets."""
+    """Return the settings of recipes on recordings or on tones, with their values in presets."""
     recipes = recorded_recipes() if on_recordings else {name: load_recipe(name) for name in list_recipes()}
     presets = ("mini",) if on_recordings else ("mini", "full")
     values: dict[str, dict[str, dict[str, list[str]]]] = {}
@@ -461,7 +461,7 @@ def recipe_settings(on_recordings: bool) -> str:
 
 
 def file_formats_page() -> str:
-    """The files that the suite reads and writes."""
+    """Return the page of the files that the suite reads and writes."""
     kinds = [(f"`{kind}`", names(fields) or "–") for kind, fields in FIELDS.items()]
     return page(
         "File formats",
@@ -471,8 +471,8 @@ def file_formats_page() -> str:
         attributes("evaluator.results.result.Result"),
         "The field `model` is the card of the model:",
         attributes("encoders.base.ModelCard"),
-        "The field `digest` is the SHA-256 of all others. The CSV file beside the JSON file has a row for each sample: "
-        "its `id`, its scores, and `cluster` if several samples depend on each other.",
+        "The field `digest` is the SHA-256 of all others. The CSV file next to the JSON file has a row for each sample: "
+        "its `id`, its scores, and `cluster` if samples depend on each other.",
         "## Built folders",
         f"`{PROGRAM} build OUT` writes `README.md` (the card), `manifest.json` and `RECIPE/SPLIT-*.parquet`. "
         "`datasets.load_dataset(OUT, RECIPE)` reads the folder. The manifest has these fields for each recipe:",
@@ -509,7 +509,7 @@ def file_formats_page() -> str:
 
 
 def python_page() -> str:
-    """The public names, and the documented names of modules, with signatures and docstrings."""
+    """Return the page of public names and documented names of modules, with signatures and docstrings."""
     text = (ROOT / "api" / "__init__.py").read_text("utf-8")
     modules = ast.literal_eval(text.partition("\n_MODULES = ")[2].partition("\n}")[0] + "}")
     public = [(f"[`ac.{name}`](#{name.lower()})", f"`{PACKAGE}.{module}.{name}`") for name, module in modules.items()]
@@ -528,7 +528,7 @@ def python_page() -> str:
 
 
 def folders() -> list[tuple[str, str]]:
-    """The folders of the source, and the first paragraph of each package's docstring."""
+    """Return the folders of the source, each with the first paragraph of its package's docstring."""
     rows = []
     outside = [".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "studies").rglob("__init__.py")]
     for package in sorted([*SETUPTOOLS["packages"], *(f"{PACKAGE}.{name}" for name in outside)]):
@@ -545,7 +545,8 @@ Documented = ast.FunctionDef | ast.ClassDef
 
 
 def found(name: str) -> tuple[str, ast.Module | Documented]:
-    """The text of the module of a name, by its path in the package, and the module, or its function or class."""
+    """Return the source of the module that defines a name (its dotted path in the package), and the node of the
+    name."""
     *folders, last = name.split(".")
     for path in (ROOT.joinpath(*folders, f"{last}.py"), ROOT.joinpath(*folders, last, "__init__.py")):
         if path.is_file():
@@ -556,23 +557,23 @@ def found(name: str) -> tuple[str, ast.Module | Documented]:
 
 
 def public_nodes(parent: ast.AST) -> list[Documented]:
-    """The public functions and classes in a module, or the public methods of a class, that have a docstring."""
+    """Return the documented public functions and classes of a module, or public methods of a class."""
     nodes = [node for node in ast.iter_child_nodes(parent) if isinstance(node, Documented)]
     return [node for node in nodes if not node.name.startswith("_") and ast.get_docstring(node)]
 
 
 def documented(node: ast.Module | Documented) -> str:
-    """The docstring of a module, a function or a class, in Markdown."""
+    """Return the docstring of a module, function or class in Markdown."""
     return prose(ast.get_docstring(node) or "")
 
 
 def attributes(name: str) -> str:
-    """The list of attributes of a class, from its docstring."""
+    """Return the list of attributes of a class, from its docstring."""
     return documented(found(name)[1]).partition("**Attributes**\n\n")[2].partition("\n\n")[0]
 
 
 def documented_parts(name: str) -> Iterator[str]:
-    """The headings, signatures and docstrings of a name: a function, a class with its methods, or all of a module."""
+    """Yield headings, signatures and docstrings of a function, a class with its methods, or all names of a module."""
     text, node = found(name)
     for one in public_nodes(node) if isinstance(node, ast.Module) else [node]:
         yield f"### {one.name}"

@@ -39,7 +39,7 @@ BEGIN, END = "<!-- tables: written by python -m studies.results -->", "<!-- end 
 PAGE = Path(__file__).parents[1] / "docs" / "understand" / "results-appendix.md"
 
 TONES = "tones"
-"""Our own FM tones, which need nothing."""
+"""Our own FM tones, which need no further program."""
 
 BOX = "compa-clap-tiny"
 WHISPERS = ("whisper-tiny.en", "whisper-base")
@@ -89,7 +89,7 @@ class Run:
     settings: Mapping[str, int] = field(default_factory=dict)
 
     def folders(self, out: Path) -> list[Path]:
-        """The folder of each draw."""
+        """Return the folder of each draw."""
         return [out / self.name / f"draw-{draw}" for draw in self.draws]
 
 
@@ -116,14 +116,14 @@ RUNS = (
     *(Run(f"kinds-captions-{sounds}", sounds, KINDS_IN_CAPTIONS, (BOX,)) for sounds in (TONES, "words", "prompts")),
     Run("kinds-questions", TONES, KINDS_IN_QUESTIONS, ()),
 )
-"""The choice, cheap and telling runs first."""
+"""All runs, cheap and informative ones first."""
 
 
 def chosen_runs(only: Sequence[str], with_hub: bool) -> tuple[Run, ...]:
-    """The runs of some names, all by default.
+    """Return the runs with the given names, all by default.
 
     Raises:
-        InputError: there is no run of a name.
+        InputError: no run has one of the names.
     """
     names = [run.name for run in RUNS]
     unknown = next((name for name in only if name not in names), None)
@@ -136,7 +136,7 @@ def chosen_runs(only: Sequence[str], with_hub: bool) -> tuple[Run, ...]:
 
 
 def command_of(run: Run, draw: int, folder: Path, made: Path, weights: Mapping[str, str]) -> list[str]:
-    """The command that scores a draw of a run; what is scored already is not scored again."""
+    """Return the command that scores a draw of a run; existing results are not computed again."""
     models = [f"{name}={weights[name]}" if name in weights else name for name in run.models]
     return [
         *(sys.executable, "-m", "audio_compositionality", "run" if run.models else "evaluate"),
@@ -152,7 +152,7 @@ def score(runs: Sequence[Run], out: Path, weights: Mapping[str, str]) -> dict[st
     """Score all runs, one after the other.
 
     Returns:
-        by the name of a run that failed, which of its commands did; the others go on.
+        for each run that failed, by name, its command that failed; a failure does not stop the other runs.
     """
     failed = {}
     for number, run in enumerate(runs, 1):
@@ -179,7 +179,7 @@ class RunVerdicts:
 
     Attributes:
         run: the run.
-        draws: the verdicts of each draw that there is, the first first.
+        draws: the verdicts of each draw with results, in order.
     """
 
     run: Run
@@ -187,12 +187,12 @@ class RunVerdicts:
 
     @property
     def matrix(self) -> Matrix:
-        """Scores and standings of the first draw."""
+        """Return scores and standings of the first draw."""
         return matrix_of(self.draws[0])
 
 
 def read(runs: Sequence[Run], out: Path) -> Iterator[RunVerdicts]:
-    """The runs that have results, with verdicts made anew."""
+    """Yield the runs that have results, with verdicts computed from them."""
     for run in runs:
         folders = [folder for folder in run.folders(out) if any(folder.rglob("*.json"))]
         if folders:
@@ -200,7 +200,8 @@ def read(runs: Sequence[Run], out: Path) -> Iterator[RunVerdicts]:
 
 
 def table_of(scored: RunVerdicts) -> Table:
-    """A row a model; of each task its score and sign in the first draw, and the scores of all draws where several."""
+    """Return one row per model: for each task the score and sign in the first draw and, if there are several, all
+    draws."""
     first, *later = (matrix_of(verdicts) for verdicts in scored.draws)
     rows = []
     for row in first.rows:
@@ -219,7 +220,7 @@ def table_of(scored: RunVerdicts) -> Table:
 
 
 def page_text(scored: Sequence[RunVerdicts], missing: Sequence[str], failed: Mapping[str, str]) -> str:
-    """The tables, with the sentences of the verdicts above each, and what was not scored."""
+    """Return the tables, each below the sentences of its verdicts, and the names of what was not scored."""
     parts = []
     for one in scored:
         sentences = [*one.draws[0].sentences, *one.draws[0].orders]
@@ -253,7 +254,8 @@ COLOURS = {
 
 
 def figure_of(scored: Sequence[RunVerdicts]) -> Figure:
-    """The sounds and tasks by the judged models: in each cell the score of the first draw, its sign and its colour."""
+    """Draw sounds and tasks against the judged models; a cell has the score of the first draw, its sign and its
+    colour."""
     rows = [(one.run.sounds, place, one.matrix) for one in scored for place in range(len(one.matrix.tasks))]
     rows = [row for row in rows if row[2].judged]
     labels = list(dict.fromkeys(row.label for _, _, matrix in rows for row in matrix.judged))
@@ -282,7 +284,7 @@ def figure_of(scored: Sequence[RunVerdicts]) -> Figure:
 
 
 def _two_lines(label: str) -> str:
-    """A label broken at its last hyphen, so that neighbours stay apart."""
+    """Break a label at its last hyphen, so that it does not overlap its neighbours."""
     start, hyphen, end = label.rpartition("-")
     return f"{start}{hyphen}\n{end}" if start else label
 

@@ -10,9 +10,9 @@ and rms is above 0. For several twins, the lowest and the highest number is give
     python -m studies.tables instances --out results/instances
 
 scores encoders on sounds, and prints the tables across instances; cached embeddings are not computed again. It scores
-three draws of blocks of each sounds: the ladder and the differences are of the first draw, the last columns have the
-score of each. It needs the packages with weights that examples/README.md lists, the programs that make the sounds
-(docs/how-to/data.md), and Whisper from the Hub or, as `--weights whisper-tiny.en=FOLDER`, from a copy.
+three draws of blocks for each kind of sound: the ladder and the differences come from the first draw, and the last
+columns show the score of each draw. It needs the packages with weights that examples/README.md lists, the programs that
+make the sounds (docs/how-to/data.md), and Whisper from the Hub or, as `--weights whisper-tiny.en=FOLDER`, from a copy.
 """
 
 from __future__ import annotations

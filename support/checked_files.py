@@ -1,8 +1,8 @@
 """Files that contain the SHA-256 of their own bytes, so that damage is detected when they are read.
 
 The file is first written with the placeholder `NO_DIGEST`, then the digest replaces it: in the first bytes of JSON, or
-in the header of safetensors. The digest covers the bytes rather than their meaning, so that a library's formatting
-does not matter. A file and its digest cannot be separated, and a file of any size is checked in one
+in the header of safetensors. The digest covers the bytes rather than their meaning, so that a library's formatting does
+not matter. A file and its digest cannot be separated, and a file of any size is checked in one pass.
 """
 
 from __future__ import annotations

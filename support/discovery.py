@@ -1,4 +1,4 @@
-"""Objects that are discovered rather than listed, in the modules of a package and in installed packages."""
+"""Discovery of objects in the modules of a package and in installed packages, without a list of them."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def write_together(files: Mapping[Path, bytes | str]) -> None:
-    """Write several files; all are on the disk before any gets its name, then they are named in the given order.
+    """Write several files: all are on the disk under temporary names before the first is renamed, in the given order.
 
     Args:
         files: content by path, see `write_whole`.
@@ -93,7 +93,7 @@ def write_together(files: Mapping[Path, bytes | str]) -> None:
 
 
 def _is_no_file(path: Path) -> bool:
-    """Return whether a path is a device or a pipe, which root would otherwise replace by a file for all users."""
+    """Return whether a path is a device or a pipe; as root, writing a file there would replace it for all users."""
     return path.is_char_device() or path.is_block_device() or path.is_fifo()
 
 

@@ -22,8 +22,8 @@ def is_loopback(host: str | None) -> bool:
 def reach_loopback_hub() -> bool:
     """Let huggingface_hub reach a Hub on this machine, given by ``HF_ENDPOINT``, under ``HF_HUB_OFFLINE``.
 
-    Requests to any other host stay refused, also if that Hub redirects to one. No proxy is used. Xet is switched off,
-    because its requests bypass huggingface_hub's client. In any other case, nothing changes.
+    Requests to any other host are still refused, also if that Hub redirects to one. No proxy is used. Xet is switched
+    off, because its requests bypass huggingface_hub's client. In any other case, nothing changes.
 
     Returns:
         Whether the Hub may be called.

@@ -44,7 +44,8 @@ def shown(names: Sequence[str], count: int = 5) -> str:
 
 
 def listed(names: Sequence[str], most: int = 6, last: str = "and") -> str:
-    """Return names in words, "a, b and c"; of more than `most`, the first ones and the number of the others."""
+    """Return names in words, "a, b and c"; if there are more than `most`, the first ones and the number of the
+    others."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""

@@ -1,6 +1,6 @@
 """Folders of sounds made by programs and packages of this machine: ``python -m studies.sounds NAME --out FOLDER``.
 
-One file per kind of makers. Their sounds are read like any folder of recordings, and are no part of this project.
+Each file has makers of one kind. Their sounds are read like any folder of recordings and are not part of this project.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ MAKERS: Mapping[str, Maker] = {
 
 
 def load_maker(name: str) -> Maker:
-    """Return the maker of a name.
+    """Return the maker with a name.
 
     Raises:
-        InputError: no maker has it.
+        InputError: no maker has this name.
     """
     if name not in MAKERS:
         raise InputError(f"unknown sounds {name!r}; {nearest(name, MAKERS)}")

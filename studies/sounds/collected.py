@@ -21,7 +21,7 @@ class Speaker:
 
     Attributes:
         name: the condition.
-        package: of Debian.
+        package: the Debian package.
         folder: below ``/usr/share``.
         files: label of each file, by its path in the folder.
     """
@@ -99,7 +99,7 @@ _CALLS = {
 
 
 def kajongg_speakers(folder: str, omitted: Collection[str] = ()) -> tuple[Speaker, ...]:
-    """The four people who recorded the calls of the game kajongg in a language, without the `omitted` labels."""
+    """Return the four people who recorded the calls of the game kajongg in a language, without the `omitted` labels."""
     files = {file: label for file, label in _CALLS.items() if label not in omitted}
     return tuple(
         Speaker(f"kajongg-{name}", "kajongg", f"{folder}/{name}", files)

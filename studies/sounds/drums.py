@@ -22,8 +22,8 @@ class Kit:
 
     Attributes:
         condition: its maker and its name: kits of one maker are related.
-        folder: of its files.
-        suffix: of its files.
+        folder: folder of its files.
+        suffix: suffix of its files.
         files: the file of each instrument, without the suffix; the loudest of several strengths.
     """
 

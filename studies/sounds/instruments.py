@@ -93,10 +93,10 @@ def _variable_length(number: int) -> bytes:
 
 
 _FOLDERS = ("sounds/sf2", "sounds/sf3", "soundfonts", "sounds/soundfonts")
-"""Below the folders of programs' data."""
+"""Folders with soundfonts, relative to the folders of programs' data."""
 
 _PACKAGES = ("pretty_midi", "scamp", "tinysoundfont")
-"""Python packages that carry soundfonts."""
+"""Python packages that contain soundfonts."""
 
 _FAMILIES = {"fluidr3": "fluidr3", "musescore": "fluidr3", "sf_gmbank": "gmbank", "timgm6mb": "gmbank", "opl-3": "opl3"}
 """Families of fonts with common samples, by the beginning of the file's name, in small letters. MuseScore's was made
@@ -108,8 +108,8 @@ class Soundfont:
     """A soundfont.
 
     Attributes:
-        path: of its file.
-        family: of fonts with common samples; by default its name.
+        path: path of its file.
+        family: family of fonts with common samples; by default its name.
     """
 
     path: Path
@@ -134,7 +134,7 @@ def installed_soundfonts(programs: set[int]) -> tuple[Soundfont, ...]:
 def programs_of(path: Path) -> set[int]:
     """Return the programs of a soundfont (SF2 or SF3) in bank 0; none for another file.
 
-    A program that a font lacks would sound as another.
+    If a font lacks a program, fluidsynth would play another one instead.
     """
     try:
         table = _preset_headers(path)

@@ -74,7 +74,7 @@ class Maker(ABC):
         """
 
     def missing(self, reason: str) -> SoundError:
-        """Return the error that too little is installed: what is missing, and what to install."""
+        """Return an error that says what is missing and what to install."""
         return SoundError(f"the sounds {self.name!r} cannot be made: {reason}. {self.needs}")
 
 
@@ -178,7 +178,7 @@ def digest_of(paths: Iterable[Path]) -> str:
 
 
 def data_folder(place: str) -> Path | None:
-    """Return the first existing folder of a place below `data_folders`."""
+    """Return the first folder with this path below `data_folders` that exists; None if there is none."""
     return next((folder / place for folder in data_folders() if (folder / place).is_dir()), None)
 
 
@@ -237,7 +237,7 @@ def write_sounds(jobs: Sequence[Job], folder: Path, progress: bool) -> None:
     """Make all sounds and write them into a folder.
 
     Raises:
-        SoundError: one cannot be made, is silent, or two have one place.
+        SoundError: a sound cannot be made or is silent, or two have the same path.
     """
     with ThreadPoolExecutor(_THREADS) as pool:
         written = pool.map(partial(_write_all, folder), jobs)
@@ -323,7 +323,7 @@ def make_folder(maker: Maker, folder: Path, *, progress: bool = True) -> bool:
         progress: show a progress bar.
 
     Returns:
-        Whether they were made; False where they existed.
+        Whether they were made; False if they existed.
 
     Raises:
         SoundError: too little is installed, nothing was made, or the folder holds something else, such as sounds of

@@ -1,8 +1,8 @@
 """Words spoken by the installed voices of speech synthesisers, with the words or the voices as labels.
 
-A person's recordings are used once. Where two programs have a voice made of the same person's recordings (flite and
-festival share kal's and slt's), the first installed one in the table speaks: conditions of two programs must be
-unrelated, and one voice in both would not be.
+Each person's recordings are used once. If two programs have a voice made from one person's recordings (flite and
+festival share kal's and slt's), only the first installed one in the table is used, because the conditions of two
+programs must be unrelated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Voice:
 
     Attributes:
         engine: the program.
-        name: of the voice, in the condition ``ENGINE/NAME``.
+        name: name of the voice, in the condition ``ENGINE/NAME``.
         argument: its name in the program.
         speaker: the person from whose recordings it was made; otherwise the name of the voice.
     """
@@ -56,7 +56,7 @@ VOICES: tuple[Voice, ...] = (
     Voice("flite", "kal", "kal16", "kal"),
     *(Voice("espeak-ng", name, argument, name) for name, argument in _ESPEAK_VARIANTS.items()),
 )
-"""All voices, used if installed; for each speaker the first."""
+"""All voices. Of each speaker, the first installed voice is used."""
 
 
 def installed_voices() -> tuple[Voice, ...]:
@@ -148,7 +148,7 @@ _ENGINES: Mapping[str, tuple[_Listing, _Saying]] = {
     "festival": (_festival_voices, _say_by_festival),
     "espeak-ng": (_espeak_voices, _say_by_espeak),
 }
-"""By the name of the program: the list of its voices, and the function that speaks words."""
+"""For each program, by name: the function that lists its voices, and the function that speaks words."""
 
 
 WORDS = (

@@ -222,8 +222,8 @@ def _noisy(level: float, seed: int, *, deaf: bool) -> Encoder:
 
 
 def expected_invariance(data: AxesMaterial, share: float) -> float:
-    """Return the invariance of a deaf and noisy encoder: 1 - 2σ²/(S + 2σ²), S the mean squared distance of two
-    signals."""
+    """Return the invariance of a noisy encoder that ignores transforms: 1 - 2σ²/(S + 2σ²), where S is the mean squared
+    distance of two signals."""
     clips = data.clips["transforms"]
     copied = np.isin(clips.groups, clips.groups[clips.changed]) & ~clips.changed & ~clips.candidates
     signal = clips.deaf[copied]

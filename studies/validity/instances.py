@@ -282,7 +282,7 @@ def random(data: InstancesMaterial) -> list[Check]:
         share = float(np.mean(np.abs(values - chance) <= WITHIN[name] * narrower))
         within = f"{heading(BLOCKS, name)}, share within ± {WITHIN[name] * narrower:.2g}"
         checks.append(at_least(subject, within, _MOST, share))
-    # A deaf encoder has nothing to keep: `kept` is not stated.
+    # A random encoder recognises no source alone, so there is nothing to keep: `kept` is not stated.
     stated = sum("kept" in run for run in runs)
     return [*checks, near(subject, f"{heading(BLOCKS, 'kept')}, how often stated", 0, stated)]
 

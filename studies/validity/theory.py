@@ -1,4 +1,4 @@
-"""The scores that theory expects of the constructed encoders.
+"""Theoretical expectations of the scores of constructed encoders.
 
 >>> round(mean_resultant_length(np.array([3.0]), 2).item(), 4)  # a point 3 standard deviations from the origin
 0.9374
@@ -24,7 +24,7 @@ _GRID = np.linspace(-12, 12, 9_601)  # standard deviations; beyond them lies les
 
 
 def mean_resultant_length(strength: ArrayLike, dim: int) -> Floats:
-    """Return E[û · ŝ] of u = s + τ g with g ~ N(0, I) in `dim` dimensions, û and ŝ being u and s at length 1.
+    """Return E[û · ŝ] for u = s + τ g, g ~ N(0, I) in `dim` dimensions; û and ŝ are u and s scaled to length 1.
 
     It is the mean resultant length of the projected normal distribution (Mardia and Jupp 2000, "Directional
     Statistics", sections 3.5.6 and 9.2 for the terms). With λ = |s| / τ and D dimensions
@@ -47,11 +47,11 @@ def mean_resultant_length(strength: ArrayLike, dim: int) -> Floats:
 
 
 def expected_a_coat(encoder: ConstructedEncoder, quadruples: Quadruples) -> Floats:
-    """E cos(z_B − z_A, z_D − z_C) of each quadruple over the encoder's noise: [n].
+    """Return E cos(z_B − z_A, z_D − z_C) of each quadruple, [n]; the expectation is over the encoder's noise.
 
     The steps are u = s + n₁ and v = s′ + n₂, n₁ and n₂ independent N(0, τ² I): τ² is twice the noise's variance in a
-    dimension, since a step is a difference of two clips. Directions of independent vectors multiply:
-    E[û · v̂] = E[û] · E[v̂] = ŝ · ŝ′ times both `mean_resultant_length`.
+    dimension, since a step is a difference of two clips. As u and v are independent, E[û · v̂] = E[û] · E[v̂], which is
+    ŝ · ŝ′ times the `mean_resultant_length` of each.
     """
     a, b, c, d = replace(encoder, noise=0).embed_quadruples(quadruples)
     cosines = a_coat_scores(a, b, c, d)
@@ -60,7 +60,7 @@ def expected_a_coat(encoder: ConstructedEncoder, quadruples: Quadruples) -> Floa
 
 
 def expected_oracle(encoder: ConstructedEncoder, scenes: Scenes) -> Floats:
-    """E cos(z, E z) of each scene: [n], the score of the encoder's own noise-free embedding as a prediction.
+    """Return E cos(z, E z) of each scene, [n]: the score of a prediction equal to the encoder's noise-free embedding.
 
     No prediction from metadata scores more: E[û] points along s, and E[û · p] ≤ |E[û]| for every p of length 1.
     """
@@ -74,11 +74,11 @@ def _alignment(signal: Floats, deviation: float) -> Floats:
 
 
 def expected_population_a_coat(share: float, dim: int, sizes: ArrayLike) -> float:
-    """Mean A-COAT of the noisy encoder over a population of quadruples.
+    """Return the mean A-COAT of the noisy encoder over a population of quadruples.
 
     Args:
-        share: of signal, as in `noisy`.
-        dim: dimensions.
+        share: share of signal; see `noisy`.
+        dim: number of dimensions.
         sizes: |T|, each value equally frequent; the sources of T have orthogonal tokens of length 1.
     """
     with np.errstate(divide="ignore"):
@@ -87,7 +87,7 @@ def expected_population_a_coat(share: float, dim: int, sizes: ArrayLike) -> floa
 
 
 def expected_maximum_a_coat(a: int, c: int, t: int) -> float:
-    """A-COAT of a quadruple whose sources, all different, have independent Gaussian tokens and mix by the maximum.
+    """Return A-COAT of a quadruple of different sources, with independent Gaussian tokens that mix by the maximum.
 
     In the limit of many dimensions: with α, γ and θ the largest of `a`, `c` and `t` standard normal variables, a step
     is (θ − α)⁺ in each dimension, so that the cosine is E[(θ−α)⁺(θ−γ)⁺] / sqrt(E[(θ−α)⁺²] E[(θ−γ)⁺²]). Given θ = x,
@@ -104,11 +104,11 @@ def expected_maximum_a_coat(a: int, c: int, t: int) -> float:
 
 
 def expected_constant(train: Scenes, test: Scenes, share: float) -> float:
-    """A-TRE's `constant` of the additive encoder with a shared mean, without noise: exact, from counts of classes.
+    """Return the exact `constant` of A-TRE for the additive encoder with a shared mean and no noise, from class counts.
 
     Two scenes of x and y sources have the inner product share + (1 − share) Σ_attributes (Σ_k x_k y_k − x y / K) /
     (attributes (1 − 1/K)): as for simplex corners, see `ConstructedEncoder`. The constant is the mean over test scenes
-    of cos(z, mean of the unit training embeddings), which inner products alone decide.
+    of cos(z, mean of the unit training embeddings), which depends on inner products only.
     """
     attributes, number = train.classes.shape[2], train.num_classes
     x, y = (scenes.counts.reshape(len(scenes), -1) for scenes in (train, test))
@@ -124,18 +124,19 @@ def expected_constant(train: Scenes, test: Scenes, share: float) -> float:
 
 
 def expected_noise_constant(share: float, dim: int, training: int) -> float:
-    """A-TRE's `constant` of an encoder of a shared mean and noise alone (`anisotropic` of ``noisy(0)``).
+    """Return A-TRE's `constant` for embeddings of only a shared mean and noise (`anisotropic` of ``noisy(0)``).
 
     With r the `mean_resultant_length` at λ = sqrt(share / ((1 − share) / D)), two unit embeddings have the expected
-    product r², and the mean of N of them the expected squared length r² + (1 − r²)/N: the constant is r² over its root,
-    up to terms of O(1/N) of the sampling of that length.
+    product r², and the mean of N of them the expected squared length r² + (1 − r²)/N: the constant is r² divided by the
+    square root of the latter, up to terms of O(1/N) because that length is sampled.
     """
     r2 = float(mean_resultant_length(math.sqrt(share * dim / (1 - share)), dim)) ** 2
     return r2 / math.sqrt(r2 + (1 - r2) / training)
 
 
 MAXIMUM_DIM = 4_096
-"""Dimensions for the theory of the maximum, which holds for many: its error of O(1/D) is then about 0.0002."""
+"""Dimensions for the theory of the maximum, which is exact in the limit of many: its error of O(1/D) is about
+0.0002."""
 
 Sampled = tuple[str, str, Floats, Floats | float, bool]
 """The encoder, the score, its values of n samples, their expectations, and whether theory gives an upper bound only."""
@@ -144,8 +145,8 @@ Sampled = tuple[str, str, Floats, Floats | float, bool]
 def compare_with_theory(data: Material) -> list[Check]:
     """Check every score with a known expectation: exact ones within rounding, means over samples within intervals.
 
-    The intervals are Student's t over the differences of single samples, and all together hold theory with 95 %
-    (Bonferroni).
+    The intervals are Student's t over the differences of single samples; with probability 95 %, all of them contain the
+    theoretical value (Bonferroni).
     """
     sampled = [*_sampled_a_coat(data), *_sampled_a_tre(data), *_sampled_constants(data)]
     level = 1 - 0.05 / len(sampled)
@@ -159,7 +160,7 @@ def compare_with_theory(data: Material) -> list[Check]:
 
 
 def _exact(data: Material) -> list[Check]:
-    """Scores that theory gives without chance."""
+    """Check scores that theory gives exactly, without sampling."""
     seed = data.seed
     encoders = {"additive": make.additive(seed=seed)}
     encoders |= {f"bound, {share:g}": make.bound(share, seed=seed) for share in (0.5, 1.0)}
@@ -238,7 +239,7 @@ def _sampled_constants(data: Material) -> list[Sampled]:
         unit = z / np.linalg.norm(z, axis=1, keepdims=True)
         mean = unit[train].mean(axis=0)
         cosines = unit[test] @ mean / np.linalg.norm(mean)
-        # The metric's own constant in place of the mean of the cosines, which it has to equal.
+        # Shift the cosines so that their mean is the metric's own constant; the two should be equal.
         cosines += data.fit(z, max_steps=1)["constant"] - cosines.mean()
         expected = expected_noise_constant(share, encoder.dim, len(train))
         sampled.append((f"noise + shared mean, {share:g}", "A-TRE: constant", cosines, expected, False))
