@@ -3,7 +3,7 @@
 Every check is a function in the list `CHECKS`, with the ability that it needs. It returns whether the model passed and
 the measured value. Its docstring, after the first line, explains what a failure usually means. The checks look for the
 common faults of wrappers of audio models: a wrong sample rate, an embedding that depends on the other clips of its
-batch, random crops, rows in another order, padding taken for sound, lost seconds.
+batch, random crops, rows in another order, padding taken for sound, ignored seconds.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ def _sensitive(session: Session) -> Finding:
 def _seconds(session: Session) -> Finding:
     """Check that sound in every second of the clip changes the embedding.
 
-    A part of the clip is lost: the model crops it to its window, or pools only the first frames. Embed the clip in
+    A part of the clip is ignored: the model crops it to its window, or pools only the first frames. Embed the clip in
     pieces and average them.
     """
     bursts = check_sounds.make_bursts(session.rate, CLIP_SECONDS)
@@ -450,7 +450,7 @@ def _order(session: Session) -> Finding:
 def _rate(session: Session) -> Finding:
     """Check that the same sounds at another rate give nearly the same embeddings.
 
-    The sample rate of the input is lost: clips are not resampled to the model's rate, so pitch and tempo
+    The sample rate of the input is ignored: clips are not resampled to the model's rate, so pitch and tempo
     change. (The baseline 'random', which only distinguishes clips by their bits, fails this check and no
     other.)
     """

@@ -471,8 +471,8 @@ def file_formats_page() -> str:
         attributes("evaluator.results.result.Result"),
         "The field `model` is the card of the model:",
         attributes("encoders.base.ModelCard"),
-        "The field `digest` is the SHA-256 of all others. The CSV file next to the JSON file has a row for each sample: "
-        "its `id`, its scores, and `cluster` if samples depend on each other.",
+        "The field `digest` is the SHA-256 of all others. The CSV file next to the JSON file has a row for each "
+        "sample: its `id`, its scores, and `cluster` if samples depend on each other.",
         "## Built folders",
         f"`{PROGRAM} build OUT` writes `README.md` (the card), `manifest.json` and `RECIPE/SPLIT-*.parquet`. "
         "`datasets.load_dataset(OUT, RECIPE)` reads the folder. The manifest has these fields for each recipe:",
