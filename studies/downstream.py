@@ -172,7 +172,7 @@ class Listed:
     Attributes:
         name: as `load_model` takes it.
         architecture: shared by a model and its twins.
-        seed: of a twin.
+        seed: seed of a twin.
         needs_weights: whether `--weights` must name a folder, a copy of a Whisper.
     """
 
@@ -474,7 +474,7 @@ class Prediction:
     """The correlations of one predictor with the tasks.
 
     Attributes:
-        title: of the predictor.
+        title: title of the predictor.
         representations, models: number of each for which it is defined.
         plain, partial, second: by task, Spearman's rho, and the partial ones given `Declaration.control` and
             `Declaration.second_control`.

@@ -65,7 +65,7 @@ def by_first_capital(text: str, options: Sequence[str], answer: str) -> bool:
 
 
 RULES: Mapping[str, Rule | None] = {"mmau": MMAU.rule, "mmar": MMAR.rule, "sh-bench": by_first_capital}
-"""Published rules that need no model, by the name of the benchmark."""
+"""Published scoring rules that need no model, by benchmark."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def read_set(folder: Path, stated: Mapping[str, Any]) -> tuple[list[Row], list[A
     """Return the questions of a set, the answers in its files, and the reason for each file that cannot be used.
 
     Args:
-        folder: with the clones.
+        folder: folder with the clones.
         stated: the set, as in `published_answers.yaml`.
     """
     where = folder / stated["questions"]

@@ -73,7 +73,7 @@ class Run:
     """Models scored in tasks on one kind of sound.
 
     Attributes:
-        name: of its folder, and for `--only`.
+        name: name of its folder, also used by `--only`.
         sounds: `TONES`, or the name of a maker of `studies.sounds`.
         tasks: their names.
         models: as `run` takes them; none for the baselines alone.

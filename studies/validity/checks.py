@@ -30,7 +30,7 @@ class Check:
     Attributes:
         subject: the measured object, such as an encoder.
         score: the number.
-        expected: by theory, in words or figures.
+        expected: the expectation by theory, in words or figures.
         measured: the measured number; NaN never holds.
         low, high: the range in which it has to be, both ends included.
         claimed: whether it must hold; otherwise a failure is a finding.
@@ -139,7 +139,7 @@ class DialTable:
 
     Attributes:
         level: heading of its levels.
-        levels: of the dial.
+        levels: levels of the dial.
         scores: by heading, one value a level.
     """
 
@@ -153,11 +153,11 @@ class Part:
     """A section of the page.
 
     Attributes:
-        name: of the part, in the table of what must hold.
-        title, text: of the section.
+        name: name of the part, in the table of what must hold.
+        title, text: title and text of the section.
         checks: the expectations; may be empty in a part that only opens a chapter.
         dial: the scores of the checks, where they are along a dial.
-        level: of the heading.
+        level: level of the heading.
     """
 
     name: str
@@ -174,7 +174,7 @@ class Chapter:
 
     Attributes:
         file: its name; it has ``title`` and ``text`` of each part by the part's key.
-        name: of the chapter, in the table of what must hold.
+        name: name of the chapter, in the table of what must hold.
     """
 
     file: str

@@ -75,8 +75,8 @@ class Composed:
     """Rows, whose clips are never rendered.
 
     Attributes:
-        items: how many.
-        seed: of the rows and of random models.
+        items: number of items of the recipe.
+        seed: seed of the rows and of random models.
     """
 
     items: int

@@ -63,7 +63,7 @@ class Scenes:
         return Scenes(self.classes[rows], self.gains[rows], self.num_classes)
 
     def __or__(self, other: Scenes) -> Scenes:
-        """Each scene with the sources of its counterpart added."""
+        """Return each scene with the sources of its counterpart added."""
         classes = np.concatenate([self.classes, other.classes], axis=1)
         return Scenes(classes, np.concatenate([self.gains, other.gains], axis=1), self.num_classes)
 
@@ -171,7 +171,7 @@ class ConstructedEncoder:
         shared_mean: length of a vector added to every embedding, ≥ 0.
         noise: root mean square length of the noise, ≥ 0.
         dim: number of dimensions, at least attributes · K + 2.
-        seed: of all random choices.
+        seed: seed of all random choices.
 
     Raises:
         InputError: a weight out of its range.
@@ -430,17 +430,17 @@ class Material:
         return {name: np.flatnonzero(np.array(self.splits) == name) for name in ("train", "test")}
 
     def steps(self, encoder: ConstructedEncoder, share: float = 0) -> tuple[Floats, Floats, Floats, Floats]:
-        """Embeddings of A, B, C and D, with a share of the steps D - C exchanged."""
+        """Return embeddings of A, B, C and D, with a share of the steps D - C exchanged."""
         a, b, c, d = encoder.embed_quadruples(self.quadruples)
         order = permuted(np.zeros(len(a)), share, self.seed)
         return a, b, c, c + (d - c)[order]
 
     def a_coat(self, encoder: ConstructedEncoder, share: float = 0) -> dict[str, Any]:
-        """A-COAT of an encoder."""
+        """Return A-COAT of an encoder."""
         return a_coat(*self.steps(encoder, share), **self.quadruples.matching, return_scores=True)
 
     def a_tre(self, encoder: ConstructedEncoder, share: float = 0) -> dict[str, Any]:
-        """A-TRE of an encoder, with a share of the scenes' labels exchanged within each split."""
+        """Return A-TRE of an encoder, with a share of the scenes' labels exchanged within each split."""
         key = (encoder, share)
         if key not in self._fits:
             scenes = self.scenes[permuted(self.splits, share, self.seed)]
@@ -448,7 +448,7 @@ class Material:
         return self._fits[key]
 
     def fit(self, embeddings: Floats, *, fit_seed: int = 0, max_steps: int | None = None) -> dict[str, Any]:
-        """A-TRE of embeddings of the scenes."""
+        """Return A-TRE of embeddings of the scenes."""
         return a_tre(
             embeddings,
             self._metadata,

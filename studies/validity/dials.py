@@ -219,7 +219,7 @@ def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tupl
     Args:
         quick: fewer samples, levels and training steps, with wider bands.
         simulations: simulated data sets of each setting.
-        seed: of everything.
+        seed: seed of all random choices.
         progress: show progress bars.
     """
     part = Chapter("scores.yaml", "A-COAT and A-TRE").part

@@ -38,8 +38,8 @@ class Moments:
     """Rows of the recipe as numbers; no sound is rendered.
 
     Attributes:
-        groups: of three clips.
-        seed: of every draw.
+        groups: number of groups of three clips.
+        seed: seed of every draw.
     """
 
     groups: int
@@ -73,7 +73,7 @@ class Moments:
 
     @cached_property
     def activities(self) -> Floats:
-        """The share of each bin in which each label is heard, [n, bins, labels]."""
+        """Return the share of each bin in which each label is heard, [n, bins, labels]."""
         labels = sorted({event["label"] for row in self.rows for event in row["events"]})
         return np.stack([moment_activities(row, labels, round(self.duration / BIN)) for row in self.rows])
 
@@ -86,7 +86,7 @@ class Moments:
         return scored(ANSWERS, self.rows, Outputs(answers=answers))
 
     def framed(self, frames: Floats) -> Mapping[str, float]:
-        """The measures of frames [n, bins, dim]."""
+        """Return the measures of frames [n, bins, dim]."""
         clips = frames.reshape(len(self.rows), -1).astype(np.float32)
         return numbers(scored(FRAMES, self.rows, Outputs(clips=clips)))
 
@@ -154,7 +154,7 @@ def label_blind(data: Moments) -> list[Check]:
 
 
 def _error(scores: Scores) -> float:
-    """The standard error of the overlap, over groups of three clips."""
+    """Return the standard error of the overlap, over groups of three clips."""
     groups = scores.columns["score"].reshape(-1, 3).mean(axis=1)
     return float(groups.std(ddof=1) / np.sqrt(len(groups)))
 
