@@ -108,7 +108,13 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
     if strange is not None:
         option = strange.partition("=")[0]
         options_of_command = [option for action in _actions(parser, command) for option in action.option_strings]
-        raise InputError(f"there is no option {option}; {_instead(option, options_of_command)}")
+        # The setting of that name, or the nearest option.
+        setting = option.lstrip("-").replace("-", "_")
+        close = closest(option, options_of_command, cutoff=0.7)
+        remedy = f"{'' if close is None else f'did you mean {close}? '}--help lists all"
+        if "--set" in options_of_command and setting in all_setting_names():
+            remedy = f"as a setting it is --set {setting}=VALUE, and --set help lists all"
+        raise InputError(f"there is no option {option}; {remedy}")
     if extra:
         raise InputError(f"{extra[0]!r} is one argument too many; --help shows what `{command}` takes")
     for option, reason in _ONCE.items():
@@ -131,16 +137,6 @@ def _actions(parser: argparse.ArgumentParser, command: str | None) -> list[argpa
 
 _ONCE = {"--data": ", and each data set has a folder of results of its own", "--preset": ""}
 """Options that define the results' data, each with the rule: a second value would be ignored silently."""
-
-
-def _instead(option: str, options_of_command: Sequence[str]) -> str:
-    """The remedy for an unknown option: the setting of that name, or the nearest option."""
-    if "--set" in options_of_command:
-        setting = option.lstrip("-").replace("-", "_")
-        if setting in all_setting_names():
-            return f"as a setting it is --set {setting}=VALUE, and --set help lists all"
-    close = closest(option, options_of_command, cutoff=0.7)
-    return f"{'' if close is None else f'did you mean {close}? '}--help lists all"
 
 
 def all_setting_names() -> set[str]:

@@ -232,16 +232,27 @@ def _compare(options: argparse.Namespace, settings: TrainingSettings, learnt: Le
 
 
 def _learnt_from(options: argparse.Namespace) -> LearntFrom:
-    """The named data.
+    """The data named on the command line, else in the file of settings.
 
     Raises:
         DatasetError: there are no such data.
+        InputError: the data of the file are not there.
     """
+    from audio_compositionality.dataset_builder.data import DatasetError
     from audio_compositionality.dataset_builder.data_spec import described
     from audio_compositionality.dataset_builder.recipes import list_recipes
+    from audio_compositionality.support.spec import read_yaml
 
-    if options.data is None and options.settings is not None:
-        options.data = _data_of_settings(options.settings)
+    file = options.settings
+    if options.data is None and file is not None:
+        data = read_yaml(file).get("data")
+        # A value that is no text is refused with the other settings.
+        if isinstance(data, str) and data not in list_recipes():
+            try:
+                _ = described(data.partition(",")[0]).reading
+            except DatasetError as error:
+                raise InputError(f"{file} has the data {data!r}: {error}; --data SPEC says where they are") from error
+            options.data = data
     if options.data is None or options.data in list_recipes():
         return LearntFrom(options, None)
     # Several tables of texts are separated by commas, and are of one kind.
@@ -255,28 +266,6 @@ def _learnt_from(options: argparse.Namespace) -> LearntFrom:
         (values,) = divided([text for text in options.set if text.startswith("audio=")], [Group("", lambda: fields)])
         return LearntFrom(options, spec.changed(**values))
     return LearntFrom(options, data_options.data_spec(options))
-
-
-def _data_of_settings(file: Path) -> str | None:
-    """The data named in a file of settings; None where it names none.
-
-    Raises:
-        InputError: they are not there.
-    """
-    from audio_compositionality.dataset_builder.data import DatasetError
-    from audio_compositionality.dataset_builder.data_spec import described
-    from audio_compositionality.dataset_builder.recipes import list_recipes
-    from audio_compositionality.support.spec import read_yaml
-
-    data = read_yaml(file).get("data")
-    if not isinstance(data, str) or data in list_recipes():
-        # A value that is no text is refused with the other settings.
-        return None
-    try:
-        _ = described(data.partition(",")[0]).reading
-    except DatasetError as error:
-        raise InputError(f"{file} has the data {data!r}: {error}; --data SPEC says where they are") from error
-    return data
 
 
 def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str, Any], MachineSpec, TrainingSettings]:

@@ -309,7 +309,9 @@ def judged(rows: Sequence[Shown]) -> list[Shown]:
     if not models or is_older(models[0].result.task, models[0].data):
         return list(rows)
     info, facts = load_task(models[0].result.task).info, sample_facts(models[0].result)
-    by_model = {name: [row.entry for row in group] for name, group in _by_model(rows).items()}
+    by_model: dict[str, list[Entry]] = {}
+    for row in rows:
+        by_model.setdefault(row.entry.model, []).append(row.entry)
     prefixes = [prefix for prefix in (info.twin[0], *info.optional_baselines) if prefix.endswith(":")]
     verdicts = {
         entry.id: verdict_among(info, entry.result, [one.result for one in _others(entry, by_model, prefixes)], facts)
@@ -384,13 +386,6 @@ def _data_name(entries: Sequence[Entry]) -> str:
     if preset_with(load_task(result.task).info.recipe, result.fingerprint) is not None:
         digest += f"-{result.rows_digest[:8]}"
     return f"{name} (data {digest})"
-
-
-def _by_model(rows: Iterable[Shown]) -> Mapping[str, list[Shown]]:
-    groups: dict[str, list[Shown]] = {}
-    for row in rows:
-        groups.setdefault(row.entry.model, []).append(row)
-    return groups
 
 
 def _others(entry: Entry, by_model: Mapping[str, Sequence[Entry]], prefixes: Sequence[str]) -> Iterator[Entry]:

@@ -266,13 +266,10 @@ def task_caption(task: TaskInfo) -> str:
 
 def overview_caption() -> str:
     """How to read the overview, in at most 80 words."""
-    return _text("overview.md", docs=_project_url("Documentation"))
-
-
-def _project_url(name: str) -> str:
-    """One of the project's addresses, from the package's metadata."""
+    # One of the project's addresses, from the package's metadata.
     named = importlib.metadata.metadata(_PACKAGE).get_all("Project-URL") or []
-    return next(str(url) for title, _, url in (line.partition(", ") for line in named) if title == name)
+    addresses = {title: url for title, _, url in (str(line).partition(", ") for line in named)}
+    return _text("overview.md", docs=addresses["Documentation"])
 
 
 def nothing_yet(org: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.base import Model
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.results.result import Result, ResultError, result_path
+from audio_compositionality.evaluator.results.result import ResultError, result_path
 from audio_compositionality.evaluator.run.cache import cached_outputs_folder
 from audio_compositionality.evaluator.run.evaluate import Report, differences, evaluate_models
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
@@ -89,7 +89,17 @@ def missing_baselines(
     plan = planned((), asked, is_named=True, is_judged=True)
     opened = [open_task(task, data) for task in asked]
     models = [load_model(name, device=device) for name in plan.baselines]
-    present = _results_there(hub or Hub(), repository, [model.card.id for model in models])
+    hub = hub or Hub()
+    # The models' results on the branch main; damaged ones count as missing.
+    names = {safe_file_name(model.card.id) for model in models}
+    present = []
+    for folder in folders_of(hub.files_if_any(repository) or {})[0].values():
+        if folder.encoder in names and RESULT in folder.files:
+            path = folder.files[RESULT].path
+            try:
+                present.append(read_result(read_file(hub.download(repository, path, limit=FILE_LIMITS[RESULT]))))
+            except ResultError:
+                continue
     missing: dict[Model, tuple[OpenedTask, ...]] = {}
     for model in models:
         lacking = tuple(
@@ -155,17 +165,3 @@ def publish_baselines(
         )
         for start in range(0, len(paths), MAX_ENTRIES)
     ]
-
-
-def _results_there(hub: Hub, repository: Repository, models: Collection[str]) -> list[Result]:
-    """The results of some models on the branch main of a repository; damaged ones count as missing."""
-    names = {safe_file_name(model) for model in models}
-    results = []
-    for folder in folders_of(hub.files_if_any(repository) or {})[0].values():
-        if folder.encoder in names and RESULT in folder.files:
-            path = folder.files[RESULT].path
-            try:
-                results.append(read_result(read_file(hub.download(repository, path, limit=FILE_LIMITS[RESULT]))))
-            except ResultError:
-                continue
-    return results

@@ -121,34 +121,36 @@ class PartedMeasures:
     def described(self) -> tuple[Measure, ...]:
         """Return the means, then ``<part>_<measure>``."""
         by_name = {measure.name: measure for measure in self.measures}
-        means = (self._mean(by_name[name]) for name in self.averaged)
-        return *means, *(self._of_part(part, by_name[name]) for part in self.parts for name in self.of_parts)
-
-    def _mean(self, measure: Measure) -> Measure:
-        return replace(
-            measure,
-            name=f"{self.prefix}{measure.name}",
-            heading=f"{self.prefix.replace('_', ' ')}{measure.heading}",
-            meaning=f"{measure.meaning}; mean over the {self.noun} for which it can be computed",
-            null=f"{self.prefix}{measure.null}" if measure.null in self.averaged else None,
-            column=None if self.prefix else measure.column,
-            spread=None,
-            shown=measure.name in self.shown,
-        )
-
-    def _of_part(self, part: str, measure: Measure) -> Measure:
-        said = part.replace("_", " ")
-        is_score = measure.name in self.averaged[:1]
-        return replace(
-            measure,
-            name=f"{part}_{measure.name}",
-            heading=said if is_score and not self.prefix else f"{said} {measure.heading}",
-            meaning=f"{measure.meaning}; {said}",
-            null=f"{part}_{measure.null}" if measure.null in self.of_parts else None,
-            column=f"{part}_{measure.column}" if measure.column and self.averaged and not self.prefix else None,
-            spread=f"{part}_{measure.spread}" if measure.spread in self.of_parts else None,
-            shown=is_score and not self.prefix and bool(self.shown),
-        )
+        described = []
+        for measure in (by_name[name] for name in self.averaged):
+            mean = replace(
+                measure,
+                name=f"{self.prefix}{measure.name}",
+                heading=f"{self.prefix.replace('_', ' ')}{measure.heading}",
+                meaning=f"{measure.meaning}; mean over the {self.noun} for which it can be computed",
+                null=f"{self.prefix}{measure.null}" if measure.null in self.averaged else None,
+                column=None if self.prefix else measure.column,
+                spread=None,
+                shown=measure.name in self.shown,
+            )
+            described.append(mean)
+        for part in self.parts:
+            said = part.replace("_", " ")
+            for measure in (by_name[name] for name in self.of_parts):
+                is_score = measure.name in self.averaged[:1]
+                has_column = measure.column and self.averaged and not self.prefix
+                of_part = replace(
+                    measure,
+                    name=f"{part}_{measure.name}",
+                    heading=said if is_score and not self.prefix else f"{said} {measure.heading}",
+                    meaning=f"{measure.meaning}; {said}",
+                    null=f"{part}_{measure.null}" if measure.null in self.of_parts else None,
+                    column=f"{part}_{measure.column}" if has_column else None,
+                    spread=f"{part}_{measure.spread}" if measure.spread in self.of_parts else None,
+                    shown=is_score and not self.prefix and bool(self.shown),
+                )
+                described.append(of_part)
+        return tuple(described)
 
     def values(self, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Number]:
         """Return the measures from the metric's results for each part.

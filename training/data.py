@@ -407,7 +407,15 @@ def read_training_texts(table: str | Path) -> Iterator[TrainingTexts]:
                     f"{where}: {len(texts)} texts follow the caption, but the row counts {positives} positives and "
                     f"{negatives} negatives; does one contain a semicolon?"
                 )
-        captions = _captions(where, first)
+        if not first:
+            raise DatasetError(f"{where}: the caption is empty")
+        captions: tuple[str, ...] = (first,)
+        values = value_of(first)
+        # Several captions are a list in Python's notation.
+        if isinstance(values, list) and values and all(isinstance(one, str) and one.strip() for one in values):
+            captions = tuple(one.strip() for one in values)
+        elif not isinstance(values, str):
+            raise DatasetError(f"{where}: the caption is {first!r}; a list must hold texts")
         yield TrainingTexts(
             row["path"] or "",
             captions,
@@ -426,15 +434,3 @@ def _count(where: str, name: str, value: str | None) -> int:
     except ValueError:
         pass
     raise DatasetError(f"{where}: {name} is {value!r}; it must be a whole number")
-
-
-def _captions(where: str, text: str) -> tuple[str, ...]:
-    """Return the caption, or the captions of a list in Python's notation."""
-    if not text:
-        raise DatasetError(f"{where}: the caption is empty")
-    values = value_of(text)
-    if isinstance(values, str):
-        return (text,)
-    if not isinstance(values, list) or not values or not all(isinstance(one, str) and one.strip() for one in values):
-        raise DatasetError(f"{where}: the caption is {text!r}; a list must hold texts")
-    return tuple(one.strip() for one in values)

@@ -240,7 +240,14 @@ class Trainer:
             # From here on the folder is written to; no process reads a state any more.
             self.processes.wait()
             if state is None:
-                self._begin()
+                # Fresh weights may need a norm; the state before the first step is saved.
+                if self.towers.needs_norm:
+                    # Evenly spaced over the rows, since adjacent rows may be alike.
+                    last, count = len(self.data.rows) - 1, min(NORM_CLIPS, len(self.data.rows))
+                    places = np.linspace(0, last, count).round().astype(int)
+                    clips = np.unique([self.data.rows[place].clip for place in places.tolist()])
+                    self.towers.measure_norm(self._features_of(clips))
+                self._keep(None)
             else:
                 if self.processes.is_main and state.path.name != FILE:
                     # A damaged file must not replace an intact one.
@@ -260,15 +267,6 @@ class Trainer:
             for number in range(resumed.stage, len(self.settings.stages)):
                 self._run_stage(number, is_resumed=number == resumed.stage and resumed.step > 0)
         return TrainingRun(self.out, self.position, None if state is None else resumed.total)
-
-    def _begin(self) -> None:
-        """Measure the norm that fresh weights need, and save the state before the first step."""
-        if self.towers.needs_norm:
-            # Evenly spaced over the rows, since adjacent rows may be alike.
-            places = np.linspace(0, len(self.data.rows) - 1, min(NORM_CLIPS, len(self.data.rows))).round().astype(int)
-            clips = np.unique([self.data.rows[place].clip for place in places.tolist()])
-            self.towers.measure_norm(self._features_of(clips))
-        self._keep(None)
 
     def _features_of(self, clips: NDArray[np.int64]) -> Iterator[Tensor]:
         """Yield the features of clips, some at a time."""

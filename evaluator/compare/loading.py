@@ -267,16 +267,18 @@ def descriptions_in(results: Sequence[ComparedResult], info: TaskInfo) -> list[i
     return [k for name in descriptions_of(info) for k, id in enumerate(ids) if id == name]
 
 
-def _describes(listing: ModelListing, info: TaskInfo) -> bool:
-    """Whether a baseline plainly does what a task scores: describes sound, or sound and texts, or answers."""
-    can_do = (listing.embeds_text, listing.answers)
-    is_meant = listing.name in info.described_by if info.described_by else listing.is_reference
-    return is_meant and can_do == ("text" in info.needs, "answer" in info.needs)
-
-
 def descriptions_of(info: TaskInfo) -> list[str]:
-    """Names of all acoustic or text baselines of the task's inputs."""
-    return [listing.name for listing in named_models().values() if _describes(listing, info)]
+    """Names of all acoustic or text baselines of the task's inputs.
+
+    They plainly do what a task scores: describe sound, or sound and texts, or answer.
+    """
+    needed = ("text" in info.needs, "answer" in info.needs)
+    names = []
+    for listing in named_models().values():
+        is_meant = listing.name in info.described_by if info.described_by else listing.is_reference
+        if is_meant and (listing.embeds_text, listing.answers) == needed:
+            names.append(listing.name)
+    return names
 
 
 def description_names(info: TaskInfo) -> str:

@@ -150,7 +150,14 @@ class PairedTests:
                 difference,
                 (low - high, high - low),
             )
-            effect = _effect_size(self._scores[:, first] - self._scores[:, second])
+            differences = self._scores[:, first] - self._scores[:, second]
+            mean, deviation = float(differences.mean()), float(differences.std(ddof=1))
+            if np.abs(differences).max() <= SCORE_ROUNDING:
+                effect = 0.0
+            elif deviation > SCORE_ROUNDING * abs(mean) * 1e-3:
+                effect = mean / deviation
+            else:
+                effect = math.copysign(math.inf, mean)
         t, p, p_adjusted = (
             None if values is None else float(values[place]) for values in (self.t, self.p, self.p_adjusted)
         )
@@ -452,10 +459,3 @@ def _cluster_sums(scores: Floats, index: NDArray[np.int64]) -> Floats:
     members = sparse.csr_array((np.ones(len(index)), (index, np.arange(len(index)))))
     sums: Floats = members @ scores
     return sums
-
-
-def _effect_size(difference: Floats) -> float:
-    if np.abs(difference).max() <= SCORE_ROUNDING:
-        return 0.0
-    mean, deviation = float(difference.mean()), float(difference.std(ddof=1))
-    return mean / deviation if deviation > SCORE_ROUNDING * abs(mean) * 1e-3 else math.copysign(math.inf, mean)

@@ -45,7 +45,7 @@ def headline_table(results: Sequence[Result]) -> Table:
         info = infos[result.task]
         measure = info.measure(info.ranks_by)
         score = stated_scores(result).get(measure.name)
-        cell = Cell(None) if score is None else measure_cell(score.value, measure)
+        cell = Cell(None) if score is None else measure_cell(score.value)
         if score is not None and score.interval is not None:
             number = cell_text(cell, measure_column(measure), minus="−")
             cell = replace(cell, text=f"{number} {interval_text(score.interval, measure.digits)}")
@@ -148,7 +148,7 @@ def score_cells(
         told = () if shared is None else shared.get(measure.name, ())
         nulls = [line for line in null_note(row, measure, info, shown_too=shown_too).split("\n") if line not in told]
         notes = filter(None, (interval_text(row.interval, measure.digits), *nulls, row.fixed))
-        cell = measure_cell(row.value, measure, "\n".join(notes))
+        cell = measure_cell(row.value, "\n".join(notes))
         sign = "" if signs is None else signs.get(measure.name, "")
         text = f"{sign} {cell_text(cell, measure_column(measure), minus='−')}" if sign else None
         cells.append(replace(cell, text=text))
@@ -180,7 +180,7 @@ def measure_column(measure: Measure, *, order: bool = False) -> Column:
     return Column(measure.heading, measure.meaning, digits=measure.digits or None, order=order)
 
 
-def measure_cell(value: Number, measure: Measure, note: str = "") -> Cell:
+def measure_cell(value: Number, note: str = "") -> Cell:
     """The cell of a measure; a flag shows yes or no."""
     return Cell(value if value is None or isinstance(value, bool) else float(value), note=note)
 

@@ -399,7 +399,7 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
             views.insert(0, selecting)
         columns = (Column("model", numeric=False), *(measure_column(view.measure) for view in views))
         rows = [
-            Row((Cell(label), *(measure_cell(float(view.values[index, place]), view.measure) for view in views)))
+            Row((Cell(label), *(measure_cell(float(view.values[index, place])) for view in views)))
             for place, label in enumerate(comparison.labels)
         ]
         yield HeardSample(

@@ -184,6 +184,12 @@ def _page(sections: Sequence[Section], verdicts: Verdicts, command: str | None) 
     comparisons = verdicts.comparisons
     tasks = {comparison.info.name: comparison.info for comparison in comparisons}
     baselines = named_baselines(comparisons)
+    # The kinds of twins in the pictures; without a judged model, untrained twins alone.
+    twins = dict.fromkeys(
+        section.comparison.info.twin[1]
+        for section in sections
+        if any(mark.kind == "twin" for view in section.overviews for line in view.lines for mark in line.marks)
+    )
     facts = {
         "sections": sections,
         "verdicts": verdicts,
@@ -195,7 +201,7 @@ def _page(sections: Sequence[Section], verdicts: Verdicts, command: str | None) 
         ],
         "summary": _summary(comparisons),
         "lettered": [one for one in comparisons if set(one.info.captions) >= _LETTERS],
-        "twin_words": _twin_words(sections, bool(verdicts.models)),
+        "twin_words": [words for words in twins if verdicts.models or words == UNTRAINED_TWIN[1]],
         "data_summary": _data_summary(comparisons),
         "baselines": baselines,
         "shapes": {entry.name: entry.shape for entry in baselines},
@@ -224,16 +230,6 @@ def _page(sections: Sequence[Section], verdicts: Verdicts, command: str | None) 
 
 _LETTERS = {"A", "B", "C", "D"}
 """Names of the clips that the first screen explains in a drawing."""
-
-
-def _twin_words(sections: Sequence[Section], is_judged: bool) -> list[str]:
-    """Return the kinds of twins in the pictures, in words; without a judged model, untrained twins alone."""
-    words = [
-        section.comparison.info.twin[1]
-        for section in sections
-        if any(mark.kind == "twin" for view in section.overviews for line in view.lines for mark in line.marks)
-    ]
-    return [one for one in dict.fromkeys(words) if is_judged or one == UNTRAINED_TWIN[1]]
 
 
 def _summary(comparisons: Sequence[Comparison]) -> str:

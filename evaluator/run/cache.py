@@ -384,7 +384,10 @@ class EmbeddingCache(ShardCache[EmbeddingShard]):
         return bytes(save({"embeddings": values}, metadata={"shard": json.dumps(facts)}))
 
     def _parse(self, shard: int, content: bytes) -> EmbeddingShard:
-        facts = json.loads(_metadata(content)["shard"])
+        # The header of a safetensors file is a length in 8 bytes, then JSON.
+        length = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + length])
+        facts = json.loads(header["__metadata__"]["shard"])
         if facts["ids"] != self._ids_digest(shard):
             raise CacheError("it holds embeddings of another key or of other clips")
         values = load(content)["embeddings"]
@@ -402,13 +405,6 @@ class EmbeddingCache(ShardCache[EmbeddingShard]):
 def _unchecked(path: Path) -> Path:
     """Path of a shard before its check."""
     return path.with_name(path.name + UNCHECKED)
-
-
-def _metadata(content: bytes) -> dict[str, str]:
-    """Return the text entries in the header of a safetensors file, which is a length in 8 bytes, then JSON."""
-    length = int.from_bytes(content[:8], "little")
-    metadata: dict[str, str] = json.loads(content[8 : 8 + length])["__metadata__"]
-    return metadata
 
 
 def _check_key(path: Path, key: CacheKey) -> None:

@@ -115,15 +115,23 @@ def planned(
     wanted += [name for task in scored for name in descriptions_of(task.info)]
     baselines += [name for name in dict.fromkeys(wanted) if not name.endswith(":") and name not in baselines]
     names = {one.name for one in given}
-    controls = {
-        one.name: tuple(
-            f"{prefix}{one.name}"
-            for prefix in _prefixes([task for task in scored if one.does(task)], is_judged)
-            if f"{prefix}{one.name}" not in names and one.takes(prefix)
+    controls = {}
+    for one in given:
+        if one.name in baselines:
+            continue
+        prefixes = [UNTRAINED]
+        if is_judged:
+            done = [task for task in scored if one.does(task)]
+            # The untrained twin is only run if a task judges by it: an untrained model that must read a question is no
+            # informative baseline.
+            judged = {task.info.twin[0] for task in done} or {UNTRAINED}
+            wanted = [control for task in done for control in task.info.controls if control.endswith(":")]
+            every = dict.fromkeys([*([UNTRAINED] if UNTRAINED in judged else []), *wanted])
+            # Twins first.
+            prefixes = sorted(every, key=lambda prefix: prefix in _OF_INPUT)
+        controls[one.name] = tuple(
+            f"{prefix}{one.name}" for prefix in prefixes if f"{prefix}{one.name}" not in names and one.takes(prefix)
         )
-        for one in given
-        if one.name not in baselines
-    }
     listings = {one.name: one for one in list_models()}
     apart = frozenset(
         (name, task.info.name)
@@ -132,18 +140,6 @@ def planned(
         if listings[name].embeds_text and not listings[name].is_baseline and "text" not in task.info.needs
     )
     return Plan(tuple(scored), tuple(baselines), controls, apart)
-
-
-def _prefixes(tasks: Sequence[Task], is_judged: bool) -> list[str]:
-    """Return the prefixes of the twins and controls that tasks want, twins first."""
-    if not is_judged:
-        return [UNTRAINED]
-    # The untrained twin is only run if a task judges by it: an untrained model that must read a question is no
-    # informative baseline.
-    judged = {task.info.twin[0] for task in tasks} or {UNTRAINED}
-    wanted = [control for task in tasks for control in task.info.controls if control.endswith(":")]
-    every = dict.fromkeys([*([UNTRAINED] if UNTRAINED in judged else []), *wanted])
-    return sorted(every, key=lambda prefix: prefix in _OF_INPUT)
 
 
 TRIED = 4

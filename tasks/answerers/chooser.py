@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -64,14 +64,8 @@ def prompted(prompt: str) -> Prompted:
     return asked_in(*read_prompt(prompt))
 
 
-def letters(prompts: Sequence[str], place_of: Callable[[Prompted, str], int | None]) -> list[str]:
-    """Return the letter of the chosen option for each prompt; `UNPARSED` if none is chosen.
-
-    Args:
-        prompts: prompts to answer.
-        place_of: returns the index of an option, or None, for a parsed prompt and its text.
-    """
-    places = [place_of(prompted(prompt), prompt) for prompt in prompts]
+def letters(places: Iterable[int | None]) -> list[str]:
+    """Return the letters of chosen options, given by their indices; `UNPARSED` for None, if no option is chosen."""
     return [UNPARSED if place is None else LETTERS[place] for place in places]
 
 

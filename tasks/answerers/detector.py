@@ -23,7 +23,7 @@ from audio_compositionality.dataset_builder.sounds.annotations import Annotation
 from audio_compositionality.dataset_builder.texts.questions import in_sentence
 from audio_compositionality.encoders.base import EventDict, FloatArray, ModelCard, ModelError, resample
 
-from .chooser import SAMPLE_RATE, Chooser, answerer_card, letters
+from .chooser import SAMPLE_RATE, Chooser, answerer_card, letters, prompted
 from .symbolic import RULES_VERSION, place_of_answer
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ class DetectorAnswerer(Chooser):
         Raises:
             ModelError: the output of `detect` is not as documented.
         """
-        heard = iter(self.events(self.single_clips(clips)))
-        return letters(prompts, lambda asked, prompt: place_of_answer(asked, next(heard)))
+        heard = self.events(self.single_clips(clips))
+        return letters(place_of_answer(prompted(prompt), one) for prompt, one in zip(prompts, heard, strict=True))
 
     def events(self, clips: Sequence[Any]) -> list[Annotation]:
         """Return the events of each clip.
@@ -120,9 +120,18 @@ class DetectorAnswerer(Chooser):
             same[len(clip.waveform), clip.sample_rate].append(place)
         heard: dict[int, Annotation] = {}
         for (length, rate), places in same.items():
+            duration = length / rate
             waveforms = np.stack([np.asarray(clips[place].waveform, np.float32) for place in places])
             for place, frames in zip(places, self._detected(resample(waveforms, rate, self.sample_rate)), strict=True):
-                heard[place] = self._annotation(frames, length / rate)
+                values = smoothed(frames, round(self.median_seconds * self.frame_rate)) > self.threshold
+                events = [
+                    LabelledEvent(start / self.frame_rate, min(stop / self.frame_rate, duration), label)
+                    for label, mask in zip(self.labels, values.T, strict=True)
+                    for start, stop in runs(mask)
+                    if start / self.frame_rate < duration
+                ]
+                events.sort(key=lambda event: event.onset)
+                heard[place] = Annotation("clip", duration, tuple(events), 0.0, "detected")
         return [heard[place] for place in range(len(clips))]
 
     def detect_events(self, clips: Sequence[Any]) -> list[list[EventDict]]:
@@ -152,17 +161,6 @@ class DetectorAnswerer(Chooser):
                 f"frame_rate of {self.frame_rate:g}, about {expected:.0f} are expected"
             )
         return values
-
-    def _annotation(self, values: NDArray[np.floating], duration: float) -> Annotation:
-        """Return the events of a clip with this duration in seconds, from values [frames, labels]."""
-        heard = smoothed(values, round(self.median_seconds * self.frame_rate)) > self.threshold
-        events = [
-            LabelledEvent(start / self.frame_rate, min(stop / self.frame_rate, duration), label)
-            for label, mask in zip(self.labels, heard.T, strict=True)
-            for start, stop in runs(mask)
-            if start / self.frame_rate < duration
-        ]
-        return Annotation("clip", duration, tuple(sorted(events, key=lambda event: event.onset)), 0.0, "detected")
 
 
 def smoothed(values: NDArray[np.floating], width: int) -> NDArray[np.floating]:

@@ -6,7 +6,6 @@ imports nothing from this package, finds them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 
 from audio_compositionality.encoders.base import Model
@@ -19,6 +18,12 @@ def _listing(
     name: str, place: str, description: str, *, kind: str = "baseline", is_reference: bool = False
 ) -> ModelListing:
     """Return the listing of the class at ``module:Class`` of this folder; for controls, see `card_of`."""
+    module, _, attribute = place.partition(":")
+
+    def make() -> Model:
+        model: Model = getattr(import_module(f"{__package__}.{module}"), attribute)()
+        return model
+
     return ModelListing(
         name,
         None,
@@ -26,21 +31,11 @@ def _listing(
         f"none ({kind})",
         "Apache-2.0",
         description,
-        make=_maker(place),
+        make=make,
         is_reference=is_reference,
         embeds_sound=False,
         answers=True,
     )
-
-
-def _maker(place: str) -> Callable[[], Model]:
-    module, _, attribute = place.partition(":")
-
-    def make() -> Model:
-        model: Model = getattr(import_module(f"{__package__}.{module}"), attribute)()
-        return model
-
-    return make
 
 
 MODELS = (

@@ -93,10 +93,11 @@ class Statistics(Chooser):
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`."""
-        values = iter([_clip_values(clip) for clip in self.single_clips(clips)])
-        return letters(
-            prompts, lambda asked, prompt: likeliest(self._models, asked, self._features(asked, next(values)), prompt)
-        )
+        places = []
+        for clip, prompt in zip(self.single_clips(clips), prompts, strict=True):
+            asked = prompted(prompt)
+            places.append(likeliest(self._models, asked, self._features(asked, _clip_values(clip)), prompt))
+        return letters(places)
 
     def _features(self, asked: Prompted, values: NDArray[np.float64]) -> list[Features]:
         scaled = dict(zip(STATISTICS, (values - self._mean) / self._deviation, strict=True))
@@ -120,8 +121,11 @@ class SpectrumComparer(Chooser):
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`; an option is drawn for other kinds of question."""
-        heard = iter([self._heard(clip) for clip in self.single_clips(clips)])
-        return letters(prompts, lambda asked, prompt: self._place(asked.options, *next(heard), prompt))
+        places = []
+        for clip, prompt in zip(self.single_clips(clips), prompts, strict=True):
+            one, other = self._heard(clip)
+            places.append(self._place(prompted(prompt).options, one, other, prompt))
+        return letters(places)
 
     def _heard(self, clip: Any) -> tuple[list[int], list[int]]:
         """Return the numbers of the sounds of both clips, in order of onset."""
@@ -267,11 +271,13 @@ class TimeBlind(Chooser):
                 table = np.array([_features(*given[k], places) for k in asked])
                 for k, shares in zip(asked, forest.predict_proba(table), strict=True):
                     votes[k] = dict(zip(forest.classes_, shares, strict=True))
-        places_of = iter(
-            _most_voted(one, votes.get(k, {}), prompt)
-            for k, ((one, _), prompt) in enumerate(zip(given, prompts, strict=True))
-        )
-        return letters(prompts, lambda one, prompt: next(places_of))
+        chosen = []
+        for k, ((one, _), prompt) in enumerate(zip(given, prompts, strict=True)):
+            scores = np.round([votes.get(k, {}).get(name, 0.0) for name in _names(one)], 9)
+            best = np.flatnonzero(scores == scores.max())
+            # Ties are broken by a draw that depends on the prompt.
+            chosen.append(int(best[drawn(len(best), prompt)]))
+        return letters(chosen)
 
     def _heard(self, clip: Any) -> NDArray[np.float64]:
         waveform = np.asarray(clip.waveform, np.float32)
@@ -285,13 +291,6 @@ class OrderBlind(TimeBlind):
 
     card = answerer_card("order-blind", "statistics of all log-mel bands of a frame together and a random forest")
     _statistics = staticmethod(moment_statistics)
-
-
-def _most_voted(asked: Prompted, votes: Mapping[str, float], prompt: str) -> int:
-    """Return the index of the option with most votes; ties are broken by a draw that depends on the prompt."""
-    scores = np.round([votes.get(name, 0.0) for name in _names(asked)], 9)
-    best = np.flatnonzero(scores == scores.max())
-    return int(best[drawn(len(best), prompt)])
 
 
 def _names(asked: Prompted) -> list[str]:

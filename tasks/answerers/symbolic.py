@@ -29,7 +29,7 @@ from audio_compositionality.dataset_builder.texts.question_controls import optio
 from audio_compositionality.dataset_builder.texts.question_tasks import BEFORE, PRESENT
 from audio_compositionality.dataset_builder.texts.questions import OVERLAP, YES, annotation_of, in_sentence
 
-from .chooser import Chooser, Prompted, answerer_card, drawn, letters
+from .chooser import Chooser, Prompted, answerer_card, drawn, letters, prompted
 
 RULES_VERSION = 2
 """Increases with any change of an answer."""
@@ -131,8 +131,10 @@ class _LabelReader(Chooser):
         Raises:
             ModelError: a clip has no row.
         """
-        row_of = iter(self.rows_of(clips))
-        return letters(prompts, lambda asked, prompt: self._place(asked, prompt, dict(next(row_of))))
+        rows = self.rows_of(clips)
+        return letters(
+            self._place(prompted(prompt), prompt, dict(row)) for prompt, row in zip(prompts, rows, strict=True)
+        )
 
     @abstractmethod
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:

@@ -15,7 +15,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.texts.question_controls import FAMILIES, Features, option_features
 from audio_compositionality.encoders.base import Model
 
-from .chooser import Chooser, Prompted, answerer_card, asked_in, drawn, letters
+from .chooser import Chooser, Prompted, answerer_card, asked_in, drawn, letters, prompted
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction import DictVectorizer
@@ -29,7 +29,8 @@ class First(Chooser):
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`."""
-        return letters(prompts, lambda asked, prompt: 0)
+        asked = [prompted(prompt) for prompt in prompts]
+        return letters([0] * len(asked))
 
 
 class Longest(Chooser):
@@ -39,7 +40,8 @@ class Longest(Chooser):
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`."""
-        return letters(prompts, lambda asked, prompt: asked.options.index(max(asked.options, key=len)))
+        asked = [prompted(prompt) for prompt in prompts]
+        return letters(one.options.index(max(one.options, key=len)) for one in asked)
 
 
 class Majority(Chooser):
@@ -71,9 +73,9 @@ class Majority(Chooser):
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`."""
-        return letters(prompts, self._place)
+        return letters(self._place(prompted(prompt)) for prompt in prompts)
 
-    def _place(self, asked: Prompted, prompt: str) -> int:
+    def _place(self, asked: Prompted) -> int:
         options = asked.options
         there = self._there.get(asked.kind, Counter())
         same = self._sets.get((asked.kind, frozenset(options)))
@@ -149,7 +151,11 @@ class Blind(Chooser):
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`."""
-        return letters(prompts, lambda asked, prompt: likeliest(self._models, asked, text_features(asked), prompt))
+        places = []
+        for prompt in prompts:
+            asked = prompted(prompt)
+            places.append(likeliest(self._models, asked, text_features(asked), prompt))
+        return letters(places)
 
 
 def text_features(asked: Prompted, families: Iterable[str] = FAMILIES) -> list[Features]:

@@ -231,7 +231,14 @@ class QuadrupleTask(PlainTask):
         from audio_compositionality.metrics.a_coat import a_coat
 
         a, b, c, d = outputs.clips.reshape(len(rows), 4, -1).transpose(1, 0, 2)
-        values = a_coat(a, b, c, d, **_matching(rows), return_scores=True)
+        # The matching variables of the matched null, if the rows state the gains of their sources: the number of
+        # sources of T, and its level in dB, from the sum of the powers of its sources, each the square of its gain.
+        matching: dict[str, Any] = {}
+        if all(row.get("gains") for row in rows):
+            gains = [row["gains"]["T"] for row in rows]
+            levels = [10 * math.log10(sum(gain**2 for gain in source_gains)) for source_gains in gains]
+            matching = {"t_size": [len(source_gains) for source_gains in gains], "t_level": levels}
+        values = a_coat(a, b, c, d, **matching, return_scores=True)
         exact = [part.astype(np.float64, copy=False) for part in (a, b, c, d)]
         plane = step_plane(exact[1] - exact[0], exact[3] - exact[2])
         values |= dict(zip((measure.name for measure in STEP_VARIANCES), plane.variance, strict=True))
@@ -266,16 +273,3 @@ class QuadrupleTask(PlainTask):
             groups=groups,
             contents=tuple({part: labels_for_people(row["metadata"][part]) for part in parts} for row in rows),
         )
-
-
-def _matching(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the matching variables of the matched null, if the rows state the gains of their sources.
-
-    They are the number of sources of T, and its level in dB, from the sum of the powers of its sources, each the square
-    of its gain.
-    """
-    if not all(row.get("gains") for row in rows):
-        return {}
-    gains = [row["gains"]["T"] for row in rows]
-    levels = [10 * math.log10(sum(gain**2 for gain in source_gains)) for source_gains in gains]
-    return {"t_size": [len(source_gains) for source_gains in gains], "t_level": levels}

@@ -51,28 +51,24 @@ class ClapTowers(TwoTowers):
         Raises:
             TrainingError: it is none of them.
         """
-        prefixes = self._prefixes(trained)
+        if trained not in TRAINED:
+            raise TrainingError(f"train is {trained!r}; {nearest(trained, TRAINED)}")
+        prefixes: tuple[str, ...] = (*PROJECTIONS, SCALE)
+        if trained == "all":
+            prefixes = ("",)
+        elif trained != "projection":
+            config: Any = self.model.config
+            audio, text = config.audio_config, config.text_config
+            prefixes = (
+                *prefixes,
+                f"audio_model.audio_encoder.layers.{len(audio.depths) - 1}.",
+                "audio_model.audio_encoder.norm.",
+                f"text_model.encoder.layer.{text.num_hidden_layers - 1}.",
+                "text_model.pooler.",
+            )
         for name, weight in self.model.named_parameters():
             weight.requires_grad_(name.startswith(prefixes) and name != TEXT_SCALE)
         self.train(mode=False)
-
-    def _prefixes(self, trained: str) -> tuple[str, ...]:
-        if trained not in TRAINED:
-            raise TrainingError(f"train is {trained!r}; {nearest(trained, TRAINED)}")
-        if trained == "all":
-            return ("",)
-        heads = (*PROJECTIONS, SCALE)
-        if trained == "projection":
-            return heads
-        config: Any = self.model.config
-        audio, text = config.audio_config, config.text_config
-        return (
-            *heads,
-            f"audio_model.audio_encoder.layers.{len(audio.depths) - 1}.",
-            "audio_model.audio_encoder.norm.",
-            f"text_model.encoder.layer.{text.num_hidden_layers - 1}.",
-            "text_model.pooler.",
-        )
 
     def embed_audio(self, features: Tensor) -> Tensor:
         """Embed clips: [B, D], from their log-mel spectrograms [B, 1, frames, bands] in decibels."""
