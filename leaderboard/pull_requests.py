@@ -331,7 +331,15 @@ class Checks:
             text = "The maintainers decide on this. The checker verifies the entries that they merge, if it can."
             self._comment(request, head, text, _listed(job.left), scores)
             return CheckOutcome(subject, "left", tuple(job.left))
-        known = self._known_in(commit, main)
+        # All verified entries of main.
+        results, verified, _ = folders_of(main)
+        for key, entry in results.items():
+            if key in verified and entry.is_verifiable and entry.path not in self._known:
+                checked = self._examiner.verified(commit, entry, verified[key])
+                if checked is not None:
+                    record = checked.record
+                    self._known[entry.path] = known_entry(entry.path, checked.result, record.submission, record.date)
+        known = list(self._known.values())
         if hub.head(repository, request.revision) != head or hub.status(repository, request.number) != "open":
             return CheckOutcome(subject, "waiting", ("it changed during the check",))
         links, reproductions = [], []
@@ -381,17 +389,6 @@ class Checks:
         """Comment on a pull request; the last line marks the commit as checked."""
         text = "\n\n".join([*filter(None, parts), _MARKER.format(head=head)])
         self._hub.comment(self._repository, request.number, text)
-
-    def _known_in(self, commit: str, main: Files) -> list[KnownEntry]:
-        """Return all verified entries of main."""
-        results, verified, _ = folders_of(main)
-        for key, entry in results.items():
-            if key in verified and entry.is_verifiable and entry.path not in self._known:
-                checked = self._examiner.verified(commit, entry, verified[key])
-                if checked is not None:
-                    record = checked.record
-                    self._known[entry.path] = known_entry(entry.path, checked.result, record.submission, record.date)
-        return list(self._known.values())
 
     def _merged(self, commit: str, entry: EntryFolder, verified: EntryFolder | None) -> CheckOutcome:
         """Verify an entry of main and return the outcome."""

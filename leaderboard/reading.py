@@ -277,7 +277,20 @@ class BoardSource:
         self._reads = True
         # Later additions are for the next reading.
         self._expired.clear()
-        self._last = self._next()
+        last = self._last
+        trouble: str | None = None
+        try:
+            self._last = BoardReading(self._read(), datetime.now(UTC))
+        except HubError as error:
+            trouble = str(error)
+            _log.warning("the results cannot be read: %s", trouble)
+        except Exception:
+            # Whatever third parties put there, the board stays up, and the log names the fault.
+            _log.exception("the results cannot be read")
+            trouble = "an unexpected error, which the log of this Space has"
+        if trouble is not None:
+            since = last.since if last.trouble else datetime.now(UTC)
+            self._last = BoardReading(last.board, last.at, trouble, since)
         self._reads = False
         # The board is up by now; few visitors come before all its tables are judged, and judge theirs themselves.
         try:
@@ -291,16 +304,3 @@ class BoardSource:
             self.update()
             self._stop.wait(self._min_age)
             self._expired.wait(self._max_age - self._min_age)
-
-    def _next(self) -> BoardReading:
-        try:
-            return BoardReading(self._read(), datetime.now(UTC))
-        except HubError as error:
-            trouble = str(error)
-            _log.warning("the results cannot be read: %s", trouble)
-        except Exception:
-            # Whatever third parties put there, the board stays up, and the log names the fault.
-            _log.exception("the results cannot be read")
-            trouble = "an unexpected error, which the log of this Space has"
-        last = self._last
-        return BoardReading(last.board, last.at, trouble, last.since if last.trouble else datetime.now(UTC))
