@@ -114,6 +114,10 @@ def run(options: argparse.Namespace) -> None:
             print(f"note: there is no report: {error}", file=sys.stderr)
         else:
             print(f"The report is {path}: open it in a browser. {compare} prints the differences.")
+        with_text = [one.name for one in given if "text" in one.loaded[0].abilities]
+        if with_text and is_preset and request.tasks is None and not is_first_look:
+            command = ["audio-compositionality", "run", *with_text, "--benchmark", "comp_a", "--out", str(options.out)]
+            print(f"{listed(with_text)} also embeds text, which was not scored: {shlex.join(command)}")
         if options.models:
             kept = {"data", "cache"}
             print(arguments.next_line(options, "submit", str(options.out), "--check", kept=kept))

@@ -28,12 +28,13 @@ from audio_compositionality.tasks.registry import list_tasks
 
 from .comparison import Comparison
 from .loading import ModelKind, asked_of
-from .statistics import SIGNIFICANT
+from .statistics import MIN_SAMPLES, SIGNIFICANT
 from .tables import versioned_title
 from .task_verdicts import (
     DESCRIPTION,
     LEAST_DIFFERENCE,
     LONGEST_NAME,
+    TOO_FEW,
     TWIN,
     WORST_FIRST,
     Standing,
@@ -193,7 +194,7 @@ def task_phrase(task: TaskVerdict, told: Container[str] = ()) -> str:
             else "no evidence that it uses the sound"
         )
         return f"identical to {twin} on every sample: {doubt}"
-    better, alike, barely, mixed, worse, unknown = (list[str]() for _ in range(6))
+    better, alike, barely, mixed, worse, unknown, few = (list[str]() for _ in range(7))
     for name, rows in task.baselines.items():
         by_reference: dict[str, list[VerdictRow]] = {}
         for row in rows:
@@ -208,6 +209,8 @@ def task_phrase(task: TaskVerdict, told: Container[str] = ()) -> str:
                 better.append(reference)
             elif standing is Standing.BELOW:
                 worse.append(reference)
+            elif standing is Standing.UNKNOWN and row.outcome.startswith(TOO_FEW):
+                few.append(reference)
             elif standing is Standing.UNKNOWN:
                 unknown.append(row.outcome.removesuffix(f" ({row.way})") if row.way in told else row.outcome)
             elif row.p is None or row.p > SIGNIFICANT:
@@ -225,6 +228,9 @@ def task_phrase(task: TaskVerdict, told: Container[str] = ()) -> str:
         )
         if references
     ]
+    if few:
+        independent = "" if task.comparison is None else f"{len(set(task.comparison.clusters.tolist()))} independent, "
+        parts.append(f"{TOO_FEW} to compare with {listed(few)}: {independent}a test needs {MIN_SAMPLES}")
     return "; ".join([*parts, *unknown, *task.flags])
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from audio_compositionality.encoders.loading.listing import find_model
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table, cell_text
 from audio_compositionality.support.text import listed, number_text, shortened, shown
@@ -14,7 +15,7 @@ from audio_compositionality.tasks.registry import load_task
 
 from .comparison import Comparison, View
 from .diversity import Diversity, diversity
-from .loading import ComparedResult, ModelKind
+from .loading import FIXED_WITHIN, ComparedResult, ModelKind
 from .rows import ScoreRow, ScoresByMeasure, difference_rows, group_rows, model_scores, slope_rows, stated_scores
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval
 
@@ -37,36 +38,37 @@ NOT_INCLUDED = (
 
 
 def headline_table(results: Sequence[Result]) -> Table:
-    """Return the models of a run by its tasks, each with the measure that it ranks by and its 95 % interval; below them
+    """Return the models of a run by its tasks, each with the measure of the verdict and its 95 % interval; below them
     the remarks on single results."""
     infos = {result.task: load_task(result.task).info for result in results}
     rows: dict[str, dict[str, Cell]] = {}
     for result in results:
         info = infos[result.task]
-        measure = info.measure(info.ranks_by)
+        measure = info.judge
         score = stated_scores(result).get(measure.name)
         cell = Cell(None) if score is None else measure_cell(score.value)
         if score is not None and score.interval is not None:
             number = cell_text(cell, measure_column(measure), minus="−")
             cell = replace(cell, text=f"{number} {interval_text(score.interval, measure.digits)}")
+        listing = find_model(result.model.id)
+        if score is not None and listing is not None and listing.is_linear and measure.linear is not None:
+            is_fixed = abs(score.value - measure.linear) <= FIXED_WITHIN
+            cell = replace(cell, note=f"linear: {measure.linear:g} by construction" if is_fixed else "")
         rows.setdefault(result.model.id, {})[result.task] = cell
     columns = []
     for info in infos.values():
-        column = measure_column(info.measure(info.ranks_by))
+        column = measure_column(info.judge)
         is_named = info.title.startswith(column.heading)
         columns.append(replace(column, heading=info.title if is_named else f"{info.title}, {column.heading}"))
-    decides = [info for info in infos.values() if info.judge.name != info.ranks_by]
     remarks = [
-        f"{info.title}: the verdict compares {info.judge.heading}, not {info.measure(info.ranks_by).heading}."
-        for info in decides
-    ]
-    remarks += [
         sentence
         for name, info in infos.items()
         for sentence in remark_sentences([(one.model.id, one) for one in results if one.task == name], info)
     ]
     cells = [Row((Cell(id), *(row.get(name, Cell(None)) for name in infos))) for id, row in rows.items()]
-    title = f"Scores on {listed(list(dict.fromkeys(result.dataset for result in results)))}, with 95 % intervals"
+    title = f"Scores on {listed(list(dict.fromkeys(result.dataset for result in results)))}"
+    if any(cell.text for row in rows.values() for cell in row.values()):
+        title += ", with 95 % intervals"
     return Table(title, (MODEL, *columns), tuple(cells), tuple(dict.fromkeys(remarks)), "headlines")
 
 

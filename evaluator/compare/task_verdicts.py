@@ -36,6 +36,9 @@ LEAST_DIFFERENCE = 0.05
 """Smallest difference of means that counts, however significant: the scores of ten untrained networks that differed
 only in the seed of their weights had a standard deviation of 0.02."""
 
+TOO_FEW = "too few samples"
+"""The beginning of the outcome of a comparison without a test."""
+
 ASSUMED_SOURCES = 10
 """Number of sources that an encoder is assumed to distinguish, where the data cannot be opened to count them."""
 
@@ -262,10 +265,13 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
             name = card.id.removesuffix(suffix)
             # A name to type is whole, unless it is longer than any of the Hub.
             way = f"to compare, score `{shortened(prefix + name, 3 * LONGEST_NAME)}`"
-            way += f" with the same options, {suffix[1:]}" if suffix else ""
-            # The id of a class of the user's own is its name: neither listed, nor one of the Hub.
+            # The id of a class of the user's own is its name: neither listed, nor one of the Hub, nor what was typed.
             if prefix == UNTRAINED and find_model(name) is None and "/" not in name:
-                way += ', which `run` does if the class names its network, `network = "net"`, or defines `untrained`'
+                way = (
+                    "to compare, score `untrained:NAME` for the NAME that you gave, as `run` does; the class names its "
+                    'network, `network = "net"`, or defines `untrained`'
+                )
+            way += f" with the same options, {suffix[1:]}" if suffix else ""
             rows.append(missing_row(result.label, info, TWIN, way))
         for k in descriptions:
             rows += _paired_rows(comparison, place, k, DESCRIPTION, described, labels[k])
@@ -384,7 +390,7 @@ def _standing_of_difference(
     smallest difference that counts."""
     heading = measure.heading
     if interval is None or p is None:
-        standing, outcome = Standing.UNKNOWN, f"too few samples to compare {heading} with {names[4]}"
+        standing, outcome = Standing.UNKNOWN, f"{TOO_FEW} to compare {heading} with {names[4]}"
     elif p <= SIGNIFICANT and difference >= margin and difference > 0:
         standing, outcome = Standing.ABOVE, f"{heading} is higher"
     elif p <= SIGNIFICANT and difference < 0:
@@ -447,6 +453,8 @@ def _trivial_rows(comparison: Comparison, *, has_levels: bool) -> list[list[Verd
             interval, p = _above(view, place, least, result.kind is ModelKind.TRAINED)
             tested.append((place, view.measure, float(view.means[place]) - least, interval, p, margin, least))
     reaches = "reaches {} by chance" if info.is_level_matched else "reaches {}"
+    if info.trivial == "chance":
+        reaches = "is {}"
     if info.is_level_matched and info.trivial == ENERGY and not has_levels:
         reaches = f"is assumed to reach chance, {{}}: no result of {level_names()}"
     p_values = [p for *_, p, _, _ in tested if p is not None]

@@ -33,8 +33,8 @@ from audio_compositionality.tasks.registry import load_task
 ABOVE, BELOW, NOT_SHOWN, UNKNOWN = Standing
 
 MISSING = (
-    "not compared with its untrained twin (to compare, score `untrained:one`, which `run` does if the class names its "
-    'network, `network = "net"`, or defines `untrained`)'
+    "not compared with its untrained twin (to compare, score `untrained:NAME` for the NAME that you gave, as `run` "
+    'does; the class names its network, `network = "net"`, or defines `untrained`)'
 )
 
 
@@ -106,7 +106,7 @@ def test_a_class_of_ones_own_gets_its_twin_by_a_method(compared):
     for name, is_own in (("Mine", True), ("whisper-base", False), ("openai/whisper-base", False)):
         verdict = next(one for one in task_verdicts(compared(**{name: scores(0.5)})) if one.label == name)
         assert ("`network = " in verdict.rows[0].outcome) is is_own
-        assert f"to compare, score `untrained:{name}`" in verdict.rows[0].outcome
+        assert f"to compare, score `untrained:{'NAME' if is_own else name}`" in verdict.rows[0].outcome
 
 
 def test_the_twin_of_a_layer_is_scored_with_its_options(tmp_path, write_results):
@@ -254,7 +254,7 @@ def test_the_phrase_names_what_a_significant_difference_may_hide(compared):
     mixed = task_of(row(ABOVE, "a", p=0.01), replace(row(BELOW, "a", p=0.01), difference=-0.1))
     assert task_phrase(mixed) == "mixed results against a"
     few = task_of(replace(row(UNKNOWN, "a"), outcome="too few samples to compare T with a"))
-    assert task_phrase(few) == "too few samples to compare T with a"
+    assert task_phrase(few) == "too few samples to compare with a: a test needs 10"
 
 
 def test_the_sentence_over_tasks(cases):
