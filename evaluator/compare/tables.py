@@ -50,9 +50,9 @@ def headline_table(results: Sequence[Result]) -> Table:
         if score is not None and score.interval is not None:
             number = cell_text(cell, measure_column(measure), minus="−")
             cell = replace(cell, text=f"{number} {interval_text(score.interval, measure.digits)}")
-        listing = find_model(result.model.id)
-        if score is not None and listing is not None and listing.is_linear and measure.linear is not None:
-            is_fixed = abs(score.value - measure.linear) <= FIXED_WITHIN
+        listing, value = find_model(result.model.id), None if score is None else score.value
+        if listing is not None and listing.is_linear and value is not None and measure.linear is not None:
+            is_fixed = abs(value - measure.linear) <= FIXED_WITHIN
             cell = replace(cell, note=f"linear: {measure.linear:g} by construction" if is_fixed else "")
         rows.setdefault(result.model.id, {})[result.task] = cell
     columns = []

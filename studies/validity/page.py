@@ -59,8 +59,8 @@ def sections(parts: Sequence[Part]) -> Iterator[Section]:
             rows.append((part.name, str(sum(held)), str(len(held))))
     missed = sum(not check.holds and not check.claimed for part in parts for check in part.checks)
     summary = texts["summary"]["holds" if all_hold(parts) else "fails"].format(missed=missed)
-    held = _table("Checks that must hold", ("part", "holds", "of"), rows)
-    yield Section(texts["summary"]["title"], (summary,), (held,))
+    table = _table("Checks that must hold", ("part", "holds", "of"), rows)
+    yield Section(texts["summary"]["title"], (summary,), (table,))
     bullets = "\n".join(f"- {sentence}" for sentence in found)
     of_findings = texts["findings"]
     yield Section(of_findings["title"], (of_findings["text"], bullets) if found else (of_findings["none"],))
