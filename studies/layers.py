@@ -78,8 +78,9 @@ def figure_of(name: str, models: Mapping[str, Layers]) -> Figure:
                 panel.plot(depths, values, "o-", color=colour, markersize=3, linewidth=1.5, label=label)
             panel.axhline(models[PLAIN][0][score], color="#8a929c", linewidth=0.8, linestyle="--", label=PLAIN)
             panel.set_title(score, fontsize=9)
+        for panel in panels[len(SCORES) // 2 :]:
+            panel.set_xlabel("layer", fontsize=9)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
-        figure.supxlabel("layer", fontsize=9)
     return figure
 
 
