@@ -63,7 +63,7 @@ def test_match_decides_where_group_cannot_tell_little_from_nothing(results, data
     assert verdict.standings == dict.fromkeys(("twin", "description", "trivial"), Standing.ABOVE)
     words = list(dict.fromkeys(row.words for row in verdict.rows))
     assert words == ["its untrained twin", "bag-of-words", "chance"]
-    assert "chance reaches 0.500" in verdict.baselines["trivial"][0].sentence
+    assert "chance is 0.500" in verdict.baselines["trivial"][0].sentence
     (model,) = verdicts_of([compared(folder, data)]).models
     assert model.sentence == (
         "Above all baselines. CompA order: better than its untrained twin, bag-of-words and chance."
@@ -157,7 +157,7 @@ def test_signs_that_know_nothing_are_above_nothing(guessed):
     assert not [row.outcome for row in verdict.rows if row.standing is Standing.ABOVE]
     group = {row.baseline: row.outcome for row in verdict.rows if row.measure == "CompA group"}
     assert "but is not shown to be above its own trivial baseline of group" in group["twin"]
-    assert "(the larger of chance and its trivial baseline reaches 0." in group["trivial"]
+    assert "(the larger of chance and its trivial baseline is 0." in group["trivial"]
 
 
 def test_their_group_stands_beside_its_trivial_and_not_beside_chance_alone(guessed):

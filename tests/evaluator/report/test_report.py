@@ -527,8 +527,9 @@ def test_one_sample_and_one_model_are_enough(without_figures, data, tmp_path, wr
     results = write_results(tmp_path / "results", ["org/one"], tiny)
     page = Page(write_report([results], tmp_path / "x.html", data=tiny, progress=False))
     assert len(page.find("audio")) == 6
+    few = "too few samples to compare with energy alone: 1 independent, a test needs 10"
     missing = "not compared with its untrained twin (to compare, score `untrained:org/one`); not compared with log-mel"
-    assert f"org/one: Cannot tell. A-COAT: {missing}" in page.text
+    assert f"org/one: Cannot tell. A-COAT and A-TRE: {few}; {missing}" in page.text
     assert not {"Layers", "Models by size"} & set(page.tables())
 
 
