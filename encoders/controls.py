@@ -331,6 +331,14 @@ CONTROLS = {
 """All controls by name."""
 
 
+def clips_id(id: str) -> str:
+    """Return the id under which the clips of a model are cached: a control that changes texts alone shares the cache of
+    the model itself, see `Controlled.clips_card`."""
+    name, colon, rest = id.partition(":")
+    kind = CONTROLS.get(name) if colon else None
+    return id if kind is None or kind.clips is not None else clips_id(rest)
+
+
 class Controlled(base.Wrapper, base.StagedEncoder[Any]):
     """A model under a control: its input is changed.
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.encoders.controls import clips_id
 from audio_compositionality.encoders.inference import device_name
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, ScoredModel, load_result
 from audio_compositionality.support.text import shortened
@@ -185,7 +186,8 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
     folder = cached_outputs_folder() if root is None else Path(root)
     parts: list[NDArray[np.floating]] = []
     if opened.clip_ids:
-        key = CacheKey.of(card, configuration.recipe, configuration.fingerprint, configuration.rows_digest)
+        of_clips = replace(card, id=clips_id(card.id))
+        key = CacheKey.of(of_clips, configuration.recipe, configuration.fingerprint, configuration.rows_digest)
         cache = EmbeddingCache(folder, key, configuration.clip_ids)
         parts.append(opened.clip_outputs(_loaded(cache, opened)))
     if opened.texts:

@@ -18,6 +18,7 @@ from audio_compositionality.encoders.controls import (
     STRETCH,
     TEXT_VERSION,
     Controlled,
+    clips_id,
     prompt_with_events,
     random_fragments,
     shuffled_clips,
@@ -166,6 +167,7 @@ def test_a_control_forwards_what_its_model_can_with_the_changed_input(name: str)
     assert controlled.limit_seconds == 9.0
     assert controlled.asks_about_others is kind.moves
     assert controlled.clips_card.id == (f"{name}:everything" if kind.clips is not None else "everything")
+    assert clips_id(controlled.card.id) == controlled.clips_card.id
     page = (Path(__file__).parents[2] / "docs" / "how-to/models.md").read_text("utf-8")
     assert f"`{kind.prefix}" in page
 

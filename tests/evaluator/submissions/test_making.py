@@ -12,6 +12,7 @@ from submissions import ShortEncoder, read_embeddings, read_samples, sha256sum
 
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.evaluator.results.strict import ResultError
@@ -77,6 +78,16 @@ def test_texts_stand_behind_the_clips_rounded_about_their_own_mean(of_texts, sma
     again = outputs.RoundedEmbeddings.loads(of_texts.files["embeddings.safetensors"])
     assert (again.restored() == embeddings.restored()).all()
     assert of_texts.local.score == pytest.approx(of_texts.result.score, abs=0.01)
+
+
+def test_a_control_of_texts_takes_its_clips_from_the_cache_of_the_model(of_texts, small_data, tmp_path):
+    how = {"cache": tmp_path / "z", "progress": False, "device": "cpu"}
+    control = Controlled(Reader(), CONTROLS["sorted-words"])
+    evaluate_models([control], small_data, [load_task("said")], RunOptions(out=tmp_path / "out", **how))
+    (path,) = (tmp_path / "out").rglob("said.json")
+    made, clips = make_submission(path, small_data, **how), -of_texts.embeddings.texts
+    assert made.result.model.id == "sorted-words:org/reader"
+    assert (made.embeddings.restored()[:clips] == of_texts.embeddings.restored()[:clips]).all()
 
 
 def test_what_is_about_the_model_stays_and_what_is_stated_is_added(make, made, evaluated, data):
