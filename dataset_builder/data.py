@@ -198,6 +198,8 @@ class HeldData(Generic[AnyConfiguration]):
         """Store configurations by the name of their recipe."""
         self.source = source
         self._configurations = dict(configurations)
+        self.left_out: Mapping[str, str] = {}
+        """Why a recipe could not be made, by its name."""
 
     @property
     def recipes(self) -> tuple[str, ...]:
@@ -207,7 +209,8 @@ class HeldData(Generic[AnyConfiguration]):
     def configuration(self, recipe: str) -> AnyConfiguration:
         """Return the configuration of a recipe, or raise DatasetError if there is none."""
         if recipe not in self._configurations:
-            raise DatasetError(f"{self.source} has no data of {recipe!r}; {nearest(recipe, self.recipes)}")
+            reason = f": {self.left_out[recipe]}" if recipe in self.left_out else f"; {nearest(recipe, self.recipes)}"
+            raise DatasetError(f"{self.source} has no data of {recipe!r}{reason}")
         return self._configurations[recipe]
 
 

@@ -104,7 +104,7 @@ def open_data(
 
 def reopened_data(data: str | Path | HeldData[Any]) -> Data:
     """Open the data of results again; recordings and questions with a fault are left out, as they were for the
-    results.
+    results. There are no notes on recipes that cannot be made.
 
     The caller has to compare the fingerprint to find out whether these are the same data.
 
@@ -117,7 +117,9 @@ def reopened_data(data: str | Path | HeldData[Any]) -> Data:
     """
     if not isinstance(data, str | Path) or str(data) in list_recipes():
         return open_data(data)
-    return open_data(data, skip_invalid=reading_of(described(data)).kind in (*SOUNDS, "questions", "benchmark"))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"\w+ is left out: ", UserWarning)
+        return open_data(data, skip_invalid=reading_of(described(data)).kind in (*SOUNDS, "questions", "benchmark"))
 
 
 def check_described(spec: DataSpec, file: str | Path) -> None:

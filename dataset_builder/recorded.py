@@ -143,7 +143,9 @@ def offered(
         names = {reason: [name for name in left_out if left_out[name] == reason] for reason in left_out.values()}
         reasons = "; ".join(f"{', '.join(of_reason)}: {reason}" for reason, of_reason in names.items())
         raise DatasetError(f"{recordings.source} cannot be used for any recipe: {reasons}")
-    return Offer(RenderedData(source, served), left_out)
+    data = RenderedData(source, served)
+    data.left_out = left_out
+    return Offer(data, left_out)
 
 
 def _presets(

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.dataset_builder.data import Data, DatasetError
 from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, check_samples
 from audio_compositionality.evaluator.results.strict import stated_text
@@ -408,11 +408,18 @@ def data_with(recipe: str, fingerprint: str, source: str | Path | None = None) -
     if source is None:
         raise ResultError(f"{claim}, which no preset has ({presets}): name the data with --data")
     from audio_compositionality.dataset_builder.open_data import reopened_data
+    from audio_compositionality.dataset_builder.recorded import RECORDINGS_OF
 
-    data = reopened_data(source)
-    other = data.configuration(recipe).fingerprint
+    data, remedy = reopened_data(source), ""
+    if data.source.startswith(RECORDINGS_OF):
+        command = f"audio-compositionality data {shlex.quote(str(source))} --set NAME=VALUE --write data.yaml"
+        remedy = f". If it was scored with --set, write the settings to a file, `{command}`, and give it as --data"
+    try:
+        other = data.configuration(recipe).fingerprint
+    except DatasetError as error:
+        raise DatasetError(f"{error}{remedy}") from error
     if other != fingerprint:
-        raise ResultError(f"{claim}, which neither a preset ({presets}) nor {source} ({other[:12]}…) has")
+        raise ResultError(f"{claim}, which neither a preset ({presets}) nor {source} ({other[:12]}…) has{remedy}")
     return data
 
 

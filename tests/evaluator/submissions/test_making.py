@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import soundfile
 from submissions import ShortEncoder, read_embeddings, read_samples, sha256sum
 
+from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
@@ -170,6 +173,25 @@ def test_presets_are_known_by_their_fingerprint_and_other_data_have_to_be_named(
     assert data_with("a_coat", small, data).configuration("a_coat").fingerprint == small
     with pytest.raises(ResultError, match="which neither a preset"):
         data_with("a_coat", "0" * 64, data)
+
+
+def test_recordings_that_were_scored_with_settings_are_given_as_a_file_with_them(tmp_path):
+    rng, folder = np.random.default_rng(0), tmp_path / "animals"
+    for label in ("cat", "cow", "dog", "owl"):
+        (folder / label).mkdir(parents=True)
+        for number in range(4):
+            soundfile.write(folder / label / f"{number}.wav", 0.1 * rng.normal(size=16_000), 16_000)
+    remedy = r"\. If it was scored with --set, .* `audio-compositionality data .*animals --set NAME=VALUE --write data"
+    with warnings.catch_warnings(action="error"):
+        with pytest.raises(DatasetError, match=f"no data of 'a_coat_instances': .* 4 labels; .* 12: .*{remedy}"):
+            data_with("a_coat_instances", "0" * 64, folder)
+        with pytest.raises(ResultError, match=f"which neither a preset .* nor .* has{remedy}"):
+            data_with("transforms", "0" * 64, folder)
+    path = folder.with_suffix(".yaml")
+    path.write_text("data: animals\nsettings: {classes: 2, context_sources: 1}\n")
+    with pytest.raises(ResultError, match="which neither a preset") as caught:
+        data_with("a_coat_instances", "0" * 64, path)
+    assert "no data of" not in str(caught.value)
 
 
 # ----- answers
