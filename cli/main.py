@@ -115,6 +115,11 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
         if "--set" in options_of_command and setting in all_setting_names():
             remedy = f"as a setting it is --set {setting}=VALUE, and --set help lists all"
         raise InputError(f"there is no option {option}; {remedy}")
+    if extra and getattr(options, "tasks", None):
+        from audio_compositionality.tasks.registry import task_names
+
+        if extra[0] in task_names():
+            raise InputError(f"separate tasks by commas: --tasks {','.join([options.tasks, *extra])}")
     if extra:
         raise InputError(f"{extra[0]!r} is one argument too many; --help shows what `{command}` takes")
     for option, reason in _ONCE.items():

@@ -65,6 +65,7 @@ COMMANDS = [
     ("push --rehearse", "--rehearse needs --org"),
     ("push --rehearse --org lab metrics --org lab", "--rehearse goes through all steps: leave out metrics"),
     ("tasks a_coat", "'a_coat' is one argument too many"),
+    ("run random --tasks a_coat comp_a_order", "separate tasks by commas: --tasks a_coat,comp_a_order"),
     ("evaluate random --tasks a_coat --benchmark coat", "--benchmark and --tasks are both given; give one"),
     ("evaluate random --preset full --preset mini", "--preset is given 2 times, full and mini; a command takes one"),
 ]
