@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from audio_compositionality.support.errors import InputError
@@ -50,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="submit the results of this model only; may be repeated; default: all models except the baselines that "
-        "come with the package",
+        help="submit the results of this model only; may be repeated; default: all models except the baselines and "
+        "untrained networks that come with the package",
     )
     arguments.add_data_of_results(parser)
     arguments.add_cache(parser)
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> int | None:
 
     paths, left_out = chosen_results(options.results, options.model)
     if left_out:
-        print(f"Left out: results of {listed(left_out)}, baselines of the package. --model NAME submits them.")
+        print(f"Models of the package need no submission: {listed(left_out)}. --model NAME submits one all the same.")
     making = {
         "cache": options.cache,
         "with_outputs": not options.scores_only,
@@ -97,9 +98,16 @@ def run(options: argparse.Namespace) -> int | None:
     }
     if options.check:
         lines, is_ready = submission_check(paths, data=options.data, **making)
-        print("\n".join(lines))
-        if not is_ready and options.results != [Path("results")]:
-            print("Add --out DIR to these commands if DIR is the folder of your results.")
+        text = "\n".join(lines)
+        if options.data is not None:
+            text = text.replace(" --data DATA ", f" --data {shlex.quote(options.data)} ")
+        print(text)
+        if "audio-compositionality evaluate " in text and options.results != [Path("results")]:
+            # OUT/MODEL/REVISION/TASK.json
+            folders = {path.parents[2] for path in paths}
+            out = options.results[0] if folders == {options.results[0].absolute()} else "DIR"
+            meaning = "; DIR is the folder of your results" if out == "DIR" else ""
+            print(f"Add {shlex.join(['--out', str(out)])} to `evaluate`{meaning}.")
         return 0 if is_ready else 1
     from audio_compositionality.push_scripts.reports import submission_lines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,17 +16,17 @@ from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
+from audio_compositionality.encoders.loading.listing import find_model
 from audio_compositionality.encoders.loading.names import hub_id_of
 from audio_compositionality.evaluator.compare.loading import (
     ComparedResult,
     ModelKind,
-    baseline_listing,
     load_results,
 )
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.layout import MAX_ENTRIES, OUTPUTS, folders_of, outputs_in
 from audio_compositionality.evaluator.submissions.making import make_submission
-from audio_compositionality.evaluator.submissions.submission import Submission, data_with
+from audio_compositionality.evaluator.submissions.submission import Submission, data_with, name_to_score
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, RemoteFile, digest_of
 from audio_compositionality.hub.errors import HubError, Repository
@@ -176,8 +177,8 @@ def _made(
 def chosen_results(paths: Sequence[str | Path], models: Sequence[str] = ()) -> tuple[list[Path], list[str]]:
     """Return the files of the results to submit, and the names of the baselines that are left out.
 
-    A leaderboard has its own results of the baselines that come with the package, so they are left out unless they are
-    named.
+    A leaderboard has its own results of the baselines and untrained networks that come with the package, so they are
+    left out unless they are named.
 
     Args:
         paths: folders of results, or their JSON files.
@@ -191,9 +192,13 @@ def chosen_results(paths: Sequence[str | Path], models: Sequence[str] = ()) -> t
     for model in models:
         if model not in ids:
             raise ResultError(f"no results of {model!r}; there are results of {listed(ids)}")
-    left_out = [] if models else sorted({one.result.model.id for one in loaded if baseline_listing(one)})
+    of_package = (one for one in loaded if one.kind is not ModelKind.TRAINED and find_model(one.result.model.id))
+    left_out = [] if models else sorted({one.result.model.id for one in of_package})
     if left_out == ids:
-        raise ResultError(f"all results are of baselines of the package ({listed(ids)}); name one with --model")
+        raise ResultError(
+            f"all results are of models of the package ({listed(ids)}), which need no submission; to submit one all "
+            "the same, name one with --model"
+        )
     chosen = models or [id for id in ids if id not in left_out]
     return [one.path for one in loaded if one.result.model.id in chosen], left_out
 
@@ -214,18 +219,24 @@ def submission_check(paths: Sequence[str | Path], *, data: str | None = None, **
     """
     loaded = load_results(paths)
     scored = {(one.result.key, one.result.model.id) for one in loaded}
-    models: dict[tuple[str, str], list[str]] = {}
+    models: dict[tuple[str, str], dict[str, str]] = {}
     count = 0
     for one, made in zip(loaded, _made(loaded, data, making), strict=True):
         info, model, outcome = load_task(one.result.task).info, one.result.model.id, "can be submitted"
+        name = shlex.quote(name_to_score(one.result.model))
         if isinstance(made, AudioCompositionalityError):
             outcome = str(made).removeprefix(f"{one.path}: ").removeprefix(f"{model}: ")
             count += 1
+            # Models of a line share one command.
+            outcome = outcome.replace(f" evaluate {name} ", " evaluate MODELS ")
         twin = info.twin[0] + model
         if one.kind is ModelKind.TRAINED and (one.result.key, twin) not in scored:
             outcome += f"; no result of {twin}: without it the board shows no evidence of learning"
-        models.setdefault((info.title, outcome), []).append(one.label)
-    lines = [f"{title} of {plain(listed(labels))}: {outcome}" for (title, outcome), labels in models.items()]
+        models.setdefault((info.title, outcome), {})[one.label] = name
+    lines = []
+    for (title, outcome), names in models.items():
+        command = f" evaluate {' '.join(dict.fromkeys(names.values()))} "
+        lines.append(f"{title} of {plain(listed(list(names)))}: {outcome.replace(' evaluate MODELS ', command)}")
     return [*lines, f"{len(loaded) - count} of {len(loaded)} results can be submitted."], not count
 
 

@@ -189,9 +189,9 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
         of_clips = replace(card, id=clips_id(card.id))
         key = CacheKey.of(of_clips, configuration.recipe, configuration.fingerprint, configuration.rows_digest)
         cache = EmbeddingCache(folder, key, configuration.clip_ids)
-        parts.append(opened.clip_outputs(_loaded(cache, opened)))
+        parts.append(opened.clip_outputs(_loaded(cache, result, opened)))
     if opened.texts:
-        parts.append(_loaded(text_cache(card, opened, RunOptions(cache=folder)), opened))
+        parts.append(_loaded(text_cache(card, opened, RunOptions(cache=folder)), result, opened))
     return np.concatenate(parts)
 
 
@@ -210,7 +210,7 @@ def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None =
     from audio_compositionality.evaluator.run.cache import answer_cache, cached_outputs_folder
 
     cache = answer_cache(result.model.card(), opened, cached_outputs_folder() if root is None else Path(root))
-    _check_whole(cache, "answers", opened)
+    _check_whole(cache, "answers", result, opened)
     content = cache.load()
     if content.errors:
         raise ResultError(f"{len(content.errors)} clips have no answer, such as {cache.ids[min(content.errors)]}")
@@ -224,21 +224,21 @@ def stored_outputs(result: Result, opened: OpenedTask, root: str | Path | None =
     return opened.outputs(stored_embeddings(result, opened, root))
 
 
-def _loaded(cache: EmbeddingCache, opened: OpenedTask) -> NDArray[np.floating]:
+def _loaded(cache: EmbeddingCache, result: Result, opened: OpenedTask) -> NDArray[np.floating]:
     """Return all embeddings of a cache; raise ResultError if some are missing."""
-    _check_whole(cache, "embeddings", opened)
+    _check_whole(cache, "embeddings", result, opened)
     content = cache.load()
     if content.errors:
         raise ResultError(f"{len(content.errors)} clips have no embedding, such as {cache.ids[min(content.errors)]}")
     return content.embeddings
 
 
-def _check_whole(cache: ShardCache[Any], what: str, opened: OpenedTask) -> None:
+def _check_whole(cache: ShardCache[Any], what: str, result: Result, opened: OpenedTask) -> None:
     absent = sum(not cache.has(shard) for shard in range(cache.num_shards))
     if absent:
         assert cache.folder is not None
         raise ResultError(
             f"{cache.key.model_id}: {absent} of {cache.num_shards} files of its {what} are missing from the cache "
             f"{cache.folder.parents[1]}. Give the right folder with --cache, or compute them again: "
-            f"`{scoring_command(opened)}`"
+            f"{scoring_command(result, opened)}"
         )

@@ -7,8 +7,10 @@ or ``answers.jsonl``, see `layout`. Any defect of these raises `ResultError`.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
@@ -17,7 +19,18 @@ from typing import TypeVar
 
 from audio_compositionality.dataset_builder.data import Data, DatasetError
 from audio_compositionality.dataset_builder.rendered import is_preset
-from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, check_samples
+from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.controls import CONTROLS
+from audio_compositionality.encoders.loading.names import hub_id_of, is_public, parse_name
+from audio_compositionality.encoders.loading.twins import TWINS
+from audio_compositionality.encoders.options import DEFAULT_OPTIONS
+from audio_compositionality.evaluator.results.result import (
+    Result,
+    ResultError,
+    SampleTable,
+    ScoredModel,
+    check_samples,
+)
 from audio_compositionality.evaluator.results.strict import stated_text
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.support.errors import InputError
@@ -243,7 +256,7 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
     A submission is of the current version of its task, has the default settings except `TaskInfo.choices`, and leaves
     nothing out.
     """
-    info, again = opened.task.info, f"Score it again: `{scoring_command(opened)}`"
+    info, again = opened.task.info, f"Score it again: {scoring_command(result, opened)}"
     if result.task_version != info.version:
         return f"it is of version {result.task_version} of {info.name}, this is version {info.version}. {again}"
     if (result.recipe, result.fingerprint) != (info.recipe, opened.configuration.fingerprint):
@@ -265,6 +278,9 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
             for one in (given, needed)
         ]
         has, needs = (shortened(text, 300) or "none" for text in texts)
+        if given.get("seeds") == "[0]" != needed.get("seeds"):
+            has += " (one fit, the default of `run`)"
+            needs += " (the default of `evaluate`)"
         return f"its settings are {has}; a submission needs {needs}. {again}"
     if set(result.measures) != {measure.name for measure in info.measures}:
         return "its measures are not those that its task has"
@@ -275,17 +291,47 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
     return None
 
 
-def scoring_command(opened: OpenedTask) -> str:
-    """Return the command that replaces a result by one that can be submitted; MODEL is the name of its model."""
-    configuration, info = opened.configuration, opened.task.info
-    words = ["audio-compositionality", "evaluate", "MODEL", "--tasks", info.name]
+def name_to_score(model: ScoredModel) -> str:
+    """Return the name by which `evaluate` loads a model; with a placeholder for a class in a file and for weights in a
+    folder, whose paths no result states."""
+    if "source-" not in model.revision:
+        with suppress(ModelError):
+            # Of a model of the Hub, a digest in place of a commit means local weights.
+            is_local = model.revision.startswith("sha256-") and hub_id_of(parse_name(model.id).model) is not None
+            if is_public(model.id) and not is_local:
+                return model.id
+    prefixes, rest = "", model.id
+    while (front := rest.partition(":"))[0] in (*CONTROLS, *TWINS):
+        prefixes, rest = f"{prefixes}{front[0]}:", front[2]
+    return prefixes + (PLACEHOLDERS[0] if "source-" in model.revision else PLACEHOLDERS[1])
+
+
+PLACEHOLDERS = ("FILE.py:CLASS", "MODEL")
+"""In a command, the name of a class in a file, and of any other model whose name is unknown."""
+
+
+def scoring_command(result: Result, opened: OpenedTask) -> str:
+    """Return the command that replaces a result by one that can be submitted, in words: quoted, with the meaning of a
+    placeholder."""
+    configuration, info, model = opened.configuration, opened.task.info, result.model
+    name = name_to_score(model)
+    words = ["audio-compositionality", "evaluate", name, "--tasks", info.name]
     preset = preset_with(configuration.recipe, configuration.fingerprint)
     if preset != "mini":
         words += ["--data", "DATA"] if preset is None else ["--preset", preset]
-    for name, default in info.choices.items():
-        if opened.settings[name] != default:
-            words += ["--set", f"{name}={opened.settings[name]}"]
-    return shlex.join([*words, "--force"])
+    for setting, default in info.choices.items():
+        if opened.settings[setting] != default:
+            words += ["--set", f"{setting}={opened.settings[setting]}"]
+    if model.options.layer is not None:
+        words += ["--layer", str(model.options.layer)]
+    for option in ("pooling", "precision"):
+        if (value := getattr(model.options, option)) != getattr(DEFAULT_OPTIONS, option):
+            words += ["--set", f"{option}={value}"]
+    if (seed := re.match(r"seed-([1-9]\d*)", model.revision)) is not None:
+        words += ["--set", f"twin_seeds={seed[1]}"]
+    unknown = next((word for word in PLACEHOLDERS if name.endswith(word)), None)
+    meaning = "" if unknown is None else f", where {unknown} is the name that you gave to `run`"
+    return f"`{shlex.join([*words, '--force'])}`{meaning}"
 
 
 def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:

@@ -55,21 +55,28 @@ def test_push_leaderboard_adds_results_that_are_given(calls, run, capsys, tmp_pa
 @pytest.mark.slow
 def test_what_can_be_submitted_is_told_without_a_network(run, refused, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names = ("random", "reversed-audio:random", "shuffled-audio:random")
+    names = ("random", "tiny-clap", "reversed-audio:random", "shuffled-audio:random")
     assert run("evaluate", *names, "--tasks", "a_coat", "--out", "results", "--cache", "kept") == 0
     monkeypatch.setattr("audio_compositionality.hub.client.Hub.__init__", lambda self: pytest.fail("the Hub is used"))
     capsys.readouterr()
     assert run("submit", "results", "--check", "--cache", "kept") == 0
     both = "A-COAT of reversed-audio:random and shuffled-audio:random: "
     baselines, *lines = capsys.readouterr().out.splitlines()
-    assert baselines == "Left out: results of random, baselines of the package. --model NAME submits them."
+    again = "--model NAME submits one all the same."
+    assert baselines == f"Models of the package need no submission: random and tiny-clap. {again}"
     assert lines == [f"{both}can be submitted", "2 of 2 results can be submitted."]
     assert run("submit", "results", "--check", "--cache", "elsewhere", "--model", "random") == 1
     line, last = capsys.readouterr().out.splitlines()
     assert line.startswith("A-COAT of random: ")
     assert "from the cache elsewhere" in line
-    assert line.endswith(": `audio-compositionality evaluate MODEL --tasks a_coat --force`")
+    assert line.endswith(": `audio-compositionality evaluate random --tasks a_coat --force`")
     assert last == "0 of 1 results can be submitted."
+    Path("results").rename("moved")
+    assert run("submit", "moved", "--check", "--cache", "elsewhere") == 1
+    _, line, _, last = capsys.readouterr().out.splitlines()
+    assert " evaluate reversed-audio:random shuffled-audio:random --tasks a_coat --force`" in line
+    assert last == "Add --out moved to `evaluate`."
+    Path("moved").rename("results")
     assert "no results of 'rms'; there are results of random, " in refused(
         "submit", "results", "--check", "--model", "rms"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import warnings
 from dataclasses import replace
@@ -12,8 +13,10 @@ import pytest
 import soundfile
 from submissions import ShortEncoder, read_embeddings, read_samples, sha256sum
 
+from audio_compositionality.dataset_builder import recorded
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.loading.registry import load_model
@@ -26,7 +29,12 @@ from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions import making, outputs
 from audio_compositionality.evaluator.submissions.layout import id_of, sha256_by_name
 from audio_compositionality.evaluator.submissions.making import make_submission
-from audio_compositionality.evaluator.submissions.submission import data_with, parse_submission, policy_problem
+from audio_compositionality.evaluator.submissions.submission import (
+    data_with,
+    parse_submission,
+    policy_problem,
+    scoring_command,
+)
 from audio_compositionality.tasks.registry import load_task
 
 from .conftest import Reader, lines_of
@@ -129,11 +137,36 @@ def test_what_cannot_be_submitted_says_what_to_do(make, made, small_data, tiny_d
         make()
     opened, result = open_task(guess, small_data), made["guess"].result
     other = result.model_copy(update={"settings": {"seeds": [False, True, 2], "share": 0.5}})
-    command = "Score it again: `audio-compositionality evaluate MODEL --tasks guess --data DATA --force`"
+    command = "Score it again: `audio-compositionality evaluate org/short --tasks guess --data DATA --force`"
     has = "seeds = [false, true, 2]; a submission needs seeds = [0, 1, 2]"
     assert policy_problem(other, opened) == f"its settings are {has}. {command}"
+    once = result.model_copy(update={"settings": {"seeds": [0], "share": 0.5}})
+    needs = "a submission needs seeds = [0, 1, 2] (the default of `evaluate`)"
+    has = f"seeds = [0] (one fit, the default of `run`); {needs}"
+    assert policy_problem(once, opened) == f"its settings are {has}. {command}"
     monkeypatch.setattr(guess, "info", replace(guess.info, version=2))
     assert policy_problem(result, opened) == f"it is of version 1 of guess, this is version 2. {command}"
+
+
+@pytest.mark.parametrize(
+    ("id", "revision", "words"),
+    [
+        ("whisper-base", "1", "whisper-base --tasks guess --data DATA --force`"),
+        ("untrained:whisper-base", "seed-0", "untrained:whisper-base --tasks guess --data DATA --force`"),
+        ("untrained:whisper-base", "seed-12-0", "untrained:whisper-base .* --set twin_seeds=12 --force`"),
+        ("whisper-base", "sha256-00", "MODEL .*`, where MODEL is the name"),
+        ("compa-clap-tiny", "sha256-00", "compa-clap-tiny .* --force`$"),
+        ("sorted-words:untrained:Mine", "seed-0-source-00", "sorted-words:untrained:FILE.py:CLASS .*`, where FILE.py:"),
+        ("reversed-audio:mine", "sha256-00", "reversed-audio:MODEL .*`, where MODEL is the name"),
+    ],
+)
+def test_the_command_that_scores_again_has_the_name_of_the_model(made, small_data, guess, id, revision, words):
+    opened, result = open_task(guess, small_data), made["guess"].result
+    of_model = result.model_copy(update={"model": result.model.model_copy(update={"id": id, "revision": revision})})
+    assert re.match(f"`audio-compositionality evaluate {words}", scoring_command(of_model, opened))
+    options = result.model.options.model_copy(update={"layer": 3, "pooling": "max"})
+    layered = result.model_copy(update={"model": result.model.model_copy(update={"options": options})})
+    assert " --layer 3 --set pooling=max --force`" in scoring_command(layered, opened)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +208,10 @@ def test_presets_are_known_by_their_fingerprint_and_other_data_have_to_be_named(
         data_with("a_coat", "0" * 64, data)
 
 
-def test_recordings_that_were_scored_with_settings_are_given_as_a_file_with_them(tmp_path):
+def test_recordings_that_were_scored_with_settings_are_given_as_a_file_with_them(tmp_path, monkeypatch):
+    # All recipes take minutes.
+    recipes = {name: load_recipe(name) for name in ("a_coat_instances", "count_instances")}
+    monkeypatch.setattr(recorded, "recorded_recipes", lambda: recipes)
     rng, folder = np.random.default_rng(0), tmp_path / "animals"
     for label in ("cat", "cow", "dog", "owl"):
         (folder / label).mkdir(parents=True)
@@ -186,7 +222,7 @@ def test_recordings_that_were_scored_with_settings_are_given_as_a_file_with_them
         with pytest.raises(DatasetError, match=f"no data of 'a_coat_instances': .* 4 labels; .* 12: .*{remedy}"):
             data_with("a_coat_instances", "0" * 64, folder)
         with pytest.raises(ResultError, match=f"which neither a preset .* nor .* has{remedy}"):
-            data_with("transforms", "0" * 64, folder)
+            data_with("count_instances", "0" * 64, folder)
     path = folder.with_suffix(".yaml")
     path.write_text("data: animals\nsettings: {classes: 2, context_sources: 1}\n")
     with pytest.raises(ResultError, match="which neither a preset") as caught:
