@@ -80,7 +80,9 @@ def run(options: argparse.Namespace) -> None:
     if processes.is_main:
         networks, takes = plan.names[len(plan.baselines) :], ""
         if is_preset and data.source == "mini":
-            of_networks = "a few minutes, or on a CPU one to ten minutes per model" if networks else "one to four minutes"
+            of_networks = (
+                "a few minutes, or on a CPU one to ten minutes per model" if networks else "one to four minutes"
+            )
             takes = f", which takes {'a minute or two' if networks[:1] == (BUNDLED,) else of_networks}"
         where = f"the preset {data.source}" if is_preset else data.source
         print(

@@ -238,7 +238,7 @@ def _check_whole(cache: ShardCache[Any], what: str, result: Result, opened: Open
     if absent:
         assert cache.folder is not None
         raise ResultError(
-            f"{cache.key.model_id}: {absent} of {cache.num_shards} files of its {what} are missing from the cache "
+            f"{result.model.id}: {absent} of {cache.num_shards} files of its {what} are missing from the cache "
             f"{cache.folder.parents[1]}. Give the right folder with --cache, or compute them again: "
             f"{scoring_command(result, opened)}"
         )

@@ -330,7 +330,10 @@ def scoring_command(result: Result, opened: OpenedTask) -> str:
     if (seed := re.match(r"seed-([1-9]\d*)", model.revision)) is not None:
         words += ["--set", f"twin_seeds={seed[1]}"]
     unknown = next((word for word in PLACEHOLDERS if name.endswith(word)), None)
-    meaning = "" if unknown is None else f", where {unknown} is the name that you gave to `run`"
+    meaning = ""
+    if unknown is not None:
+        own = model.id[len(name) - len(unknown) :]
+        meaning = f", where {unknown} is the name of {own} that you gave to `run`"
     return f"`{shlex.join([*words, '--force'])}`{meaning}"
 
 

@@ -156,8 +156,12 @@ def test_what_cannot_be_submitted_says_what_to_do(make, made, small_data, tiny_d
         ("untrained:whisper-base", "seed-12-0", "untrained:whisper-base .* --set twin_seeds=12 --force`"),
         ("whisper-base", "sha256-00", "MODEL .*`, where MODEL is the name"),
         ("compa-clap-tiny", "sha256-00", "compa-clap-tiny .* --force`$"),
-        ("sorted-words:untrained:Mine", "seed-0-source-00", "sorted-words:untrained:FILE.py:CLASS .*`, where FILE.py:"),
-        ("reversed-audio:mine", "sha256-00", "reversed-audio:MODEL .*`, where MODEL is the name"),
+        (
+            "sorted-words:untrained:Mine",
+            "seed-0-source-00",
+            "sorted-words:untrained:FILE.py:CLASS .*`, where FILE.py:CLASS is the name of Mine ",
+        ),
+        ("reversed-audio:mine", "sha256-00", "reversed-audio:MODEL .*`, where MODEL is the name of mine that"),
     ],
 )
 def test_the_command_that_scores_again_has_the_name_of_the_model(made, small_data, guess, id, revision, words):
