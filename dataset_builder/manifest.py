@@ -296,7 +296,8 @@ def _python_size(values: pa.Array) -> int:
     size, texts = int(values.nbytes), values
     if pa.types.is_dictionary(kind):
         texts, kind = values.dictionary, kind.value_type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
+        of_bytes = pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary
+        if any(is_kind(kind) for is_kind in of_bytes):
             size = pc.sum(pc.binary_length(texts).take(values.indices)).as_py() or 0
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     return 4 * size if is_text and pc.all(pc.string_is_ascii(texts)).as_py() is False else size

@@ -127,6 +127,8 @@ def test_a_wide_character_makes_a_text_of_four_bytes_a_character(tmp_path, monke
             flat = [text for value in lists for text in (value if isinstance(value, list) else [value]) if text]
             actual = sum(map(sys.getsizeof, flat))
             assert 0.95 * actual <= manifest._python_size(values) <= 2 * actual
+    sounds = pa.DictionaryArray.from_arrays(indices, pa.array([b"x" * 2**14] * 2, pa.large_binary()))
+    assert manifest._python_size(sounds) == 40 * 2**14
     monkeypatch.setattr(manifest, "LARGEST_GROUP", 2**22)
     for text, is_read in ((narrow, True), (wide, False)):
         pq.write_table(pa.table({"a": [text] * 100}), tmp_path / "a.parquet")
