@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from audio_compositionality.support.errors import AudioCompositionalityError
@@ -116,9 +117,11 @@ def run(options: argparse.Namespace) -> None:
             print(f"note: there is no report: {error}", file=sys.stderr)
         else:
             print(f"The report is {path}: open it in a browser. {compare} prints the differences.")
+        from .train import BENCHMARK
+
         with_text = [one.name for one in given if "text" in one.loaded[0].abilities]
         if with_text and is_preset and request.tasks is None and not is_first_look:
-            command = ["audio-compositionality", "run", *with_text, "--benchmark", "comp_a", "--out", str(options.out)]
+            command = ["audio-compositionality", "run", *with_text, "--benchmark", BENCHMARK, "--out", str(options.out)]
             print(f"{listed(with_text)} also embeds text, which was not scored: {shlex.join(command)}")
         if options.models:
             kept = {"data", "cache"}
@@ -145,16 +148,26 @@ def _controls(
     one: Named, plan: Plan, options: argparse.Namespace, request: scoring.Request, processes: Processes
 ) -> list[Model]:
     """Return the twins and controls of a model; one that cannot be made is left out with a note."""
+    there = {one.name: one.loaded[0]} if len(one.loaded) == 1 else {}
+    names = plan.controls.get(one.name, ())
+    return [model for name in names for model in _made(name, request.model, options, processes, there)]
+
+
+def _made(
+    name: str,
+    settings: scoring.ModelSettings,
+    options: argparse.Namespace,
+    processes: Processes,
+    there: Mapping[str, Model] = MappingProxyType({}),
+) -> Sequence[Model]:
+    """Return the models of a name; none, with a note, if it cannot be made."""
     from audio_compositionality.encoders.base import ModelError
 
-    there = {one.name: one.loaded[0]} if len(one.loaded) == 1 else {}
-    controls: list[Model] = []
-    for name in plan.controls.get(one.name, ()):
-        try:
-            controls += scoring.loaded_models([name], request.model, options.device, processes, there)
-        except ModelError as error:
-            data_options.note(f"{name} is left out: {error}")
-    return controls
+    try:
+        return scoring.loaded_models([name], settings, options.device, processes, there)
+    except ModelError as error:
+        data_options.note(f"{name} is left out: {error}")
+        return ()
 
 
 def _tell_costs(
@@ -166,7 +179,6 @@ def _tell_costs(
     processes: Processes,
 ) -> None:
     """Print what a run would score, download, ask and write."""
-    from audio_compositionality.encoders.base import ModelError
     from audio_compositionality.evaluator.run.planning import costs_of_plan, plan_table
 
     there = {one.name: one.loaded for one in given if one.loaded}
@@ -175,14 +187,10 @@ def _tell_costs(
     def load(name: str) -> Sequence[Model]:
         if name in there:
             return there[name]
-        settings = _as_they_are(request) if name in plan.baselines else request.model
-        try:
-            return scoring.loaded_models([name], settings, options.device, processes)
-        except ModelError as error:
-            # As `_controls`: a twin that cannot be made does not end a run.
-            data_options.note(f"{name} is left out: {error}")
+        made = _made(name, _as_they_are(request) if name in plan.baselines else request.model, options, processes)
+        if not made:
             left_out.append(name)
-            return ()
+        return made
 
     costs = [one for one in costs_of_plan(plan, data, load) if one.name not in left_out]
     print_table(plan_table(costs))

@@ -72,7 +72,7 @@ def differences(comparison: Comparison, name: str, place: int) -> dict[str, tupl
     view = comparison.views.get(name)
     if view is None:
         return {}
-    listings = [baseline_listing(result) for result in comparison.results]
+    listings = [baseline_listing(result.result.model) for result in comparison.results]
     plain = [k for k, one in enumerate(listings) if one is not None and (one.is_level or one.is_reference)]
     return {
         comparison.labels[k]: less(view.values[:, place], view.values[:, k], view.clusters)[:3]

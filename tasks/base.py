@@ -35,6 +35,9 @@ GENERATE: Scoring = "generate"
 ENERGY = "energy alone"
 """The trivial baseline of an encoder that represents energy alone."""
 
+CHANCE = "chance"
+"""The trivial baseline of a task in which energy alone cannot score, such as one with texts."""
+
 BEST_CONSTANT = "the best constant answer"
 """The trivial baseline that gives the same answer for all clips."""
 

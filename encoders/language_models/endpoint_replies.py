@@ -27,8 +27,8 @@ from .. import base
 from ..loading.names import KEY_VARIABLE
 
 RETRIED = frozenset({429, *range(500, 600)}) - {501, 505}
-"""HTTP statuses, also within a reply, after which a retry may succeed: the rate limit and errors of the server, except
-those that mean that it lacks a feature."""
+"""HTTP statuses, also within a reply, after which a retry may succeed: the rate limit and errors of the server, but not
+its reply that it lacks a feature."""
 
 TOO_MANY = 429
 

@@ -28,7 +28,7 @@ from audio_compositionality.evaluator.results.result import (
     samples_path,
 )
 from audio_compositionality.support.text import counted, listed, shown
-from audio_compositionality.tasks.base import Measure, TaskInfo
+from audio_compositionality.tasks.base import Measure, Number, TaskInfo
 from audio_compositionality.tasks.registry import task_names
 
 
@@ -253,17 +253,16 @@ not the sum of its sources: a linear encoder then stays farther away (0.84 inste
 one."""
 
 
-def baseline_listing(result: ComparedResult) -> ModelListing | None:
+def baseline_listing(model: ScoredModel) -> ModelListing | None:
     """A baseline in the listing of models; None for other models and for baselines that are not listed."""
-    if result.kind is not ModelKind.BASELINE:
-        return None
-    return find_model(result.result.model.id)
+    return find_model(model.id) if model_kind(model) is ModelKind.BASELINE else None
 
 
 def descriptions_in(results: Sequence[ComparedResult], info: TaskInfo) -> list[int]:
     """Places of the acoustic or text baselines of the task's inputs among the results, in the order of
     `descriptions_of`."""
-    ids = [None if baseline_listing(result) is None else result.result.model.id for result in results]
+    models = [result.result.model for result in results]
+    ids = [None if baseline_listing(model) is None else model.id for model in models]
     return [k for name in descriptions_of(info) for k, id in enumerate(ids) if id == name]
 
 
@@ -289,7 +288,7 @@ def description_names(info: TaskInfo) -> str:
 
 def levels_in(results: Sequence[ComparedResult]) -> list[int]:
     """Places of the baselines whose only input is the level of a clip, by the listing of models."""
-    listings = map(baseline_listing, results)
+    listings = [baseline_listing(result.result.model) for result in results]
     return [k for k, listing in enumerate(listings) if listing is not None and listing.is_level]
 
 
@@ -298,9 +297,9 @@ def level_names() -> str:
     return " or ".join(listing.name for listing in named_models().values() if listing.is_level)
 
 
-def fixed_by_construction(result: ComparedResult, measure: Measure) -> str:
+def fixed_by_construction(model: ScoredModel, value: Number, measure: Measure) -> str:
     """In words, why construction fixes a baseline's score, so that it is no target; empty where it does not."""
-    listing, value = baseline_listing(result), result.value(measure)
+    listing = baseline_listing(model)
     if listing is None or not listing.is_linear or measure.linear is None or value is None:
         return ""
     return f"linear: {measure.linear:g} by construction" if abs(value - measure.linear) <= FIXED_WITHIN else ""

@@ -178,7 +178,7 @@ def score_rows(
             **_bounds(comparison.interval(place, measure)),
             group=view.letters[place] if view is not None and measure.name in grouped and view.letters else None,
             **_null_and_trivial(measure, result.result.measures),
-            fixed=fixed_by_construction(result, measure) or None,
+            fixed=fixed_by_construction(result.result.model, result.value(measure), measure) or None,
         )
 
 

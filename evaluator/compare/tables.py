@@ -6,7 +6,6 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from audio_compositionality.encoders.loading.listing import find_model
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table, cell_text
 from audio_compositionality.support.text import listed, number_text, shortened, shown
@@ -15,7 +14,7 @@ from audio_compositionality.tasks.registry import load_task
 
 from .comparison import Comparison, View
 from .diversity import Diversity, diversity
-from .loading import FIXED_WITHIN, ComparedResult, ModelKind
+from .loading import ComparedResult, ModelKind, fixed_by_construction
 from .rows import ScoreRow, ScoresByMeasure, difference_rows, group_rows, model_scores, slope_rows, stated_scores
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval
 
@@ -50,10 +49,8 @@ def headline_table(results: Sequence[Result]) -> Table:
         if score is not None and score.interval is not None:
             number = cell_text(cell, measure_column(measure), minus="−")
             cell = replace(cell, text=f"{number} {interval_text(score.interval, measure.digits)}")
-        listing, value = find_model(result.model.id), None if score is None else score.value
-        if listing is not None and listing.is_linear and value is not None and measure.linear is not None:
-            is_fixed = abs(value - measure.linear) <= FIXED_WITHIN
-            cell = replace(cell, note=f"linear: {measure.linear:g} by construction" if is_fixed else "")
+        if score is not None:
+            cell = replace(cell, note=fixed_by_construction(result.model, score.value, measure))
         rows.setdefault(result.model.id, {})[result.task] = cell
     columns = []
     for info in infos.values():

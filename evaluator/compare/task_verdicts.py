@@ -18,7 +18,7 @@ from audio_compositionality.encoders.loading.listing import find_model
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.text import listed, number_text, shortened
-from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo, least_of
+from audio_compositionality.tasks.base import CHANCE, ENERGY, Measure, TaskInfo, least_of
 
 from .comparison import Comparison, View, mostly_unread
 from .loading import (
@@ -452,11 +452,12 @@ def _trivial_rows(comparison: Comparison, *, has_levels: bool) -> list[list[Verd
             margin = 0.0 if isinstance(value, str) else LEAST_DIFFERENCE
             interval, p = _above(view, place, least, result.kind is ModelKind.TRAINED)
             tested.append((place, view.measure, float(view.means[place]) - least, interval, p, margin, least))
-    reaches = "reaches {} by chance" if info.is_level_matched else "reaches {}"
-    if info.trivial == "chance":
+    if info.trivial == CHANCE:
         reaches = "is {}"
-    if info.is_level_matched and info.trivial == ENERGY and not has_levels:
+    elif info.is_level_matched and info.trivial == ENERGY and not has_levels:
         reaches = f"is assumed to reach chance, {{}}: no result of {level_names()}"
+    else:
+        reaches = "reaches {} by chance" if info.is_level_matched else "reaches {}"
     p_values = [p for *_, p, _, _ in tested if p is not None]
     corrected = iter(stats.false_discovery_control(p_values).tolist() if p_values else [])
     rows: list[list[VerdictRow]] = [[] for _ in comparison.results]

@@ -16,6 +16,7 @@ from audio_compositionality.dataset_builder.sounds.entries import categories_in,
 from audio_compositionality.encoders.base import TEXT_ENCODER
 
 from ..base import (
+    CHANCE,
     Drawing,
     Floats,
     Inputs,
@@ -65,7 +66,7 @@ TEXTS: dict[str, Any] = {
     "needs": TEXT_ENCODER,
     "on_request": True,
     "is_level_matched": True,
-    "trivial": "chance",  # energy alone has no text
+    "trivial": CHANCE,  # energy alone has no text
 }
 """Facts of the tasks of clips and texts; see `TaskInfo`."""
 
